@@ -1,0 +1,66 @@
+"""What becomes of an anonymous visitor's threads when the visitor logs in."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import logging
+import typing as t
+
+from .errors import StorageError
+from .plugins.base import ChatMemoryPlugin
+from .plugins.base import MovesThreads
+from .plugins.base import Scope
+
+logger = logging.getLogger(__name__)
+
+
+class LoggedIn(t.Protocol):
+    """A visitor who has logged in, and may have been an anonymous one before."""
+
+    @property
+    def owner(self) -> str | None: ...
+
+    @property
+    def left_anonymous(self) -> str | None: ...
+
+    def anonymous_thread(self, chatbot: str) -> str | None: ...
+
+    def drop_anonymous(self, keep_threads: bool) -> None: ...
+
+
+def settle_login(
+    visitor: LoggedIn, adopt: bool, plugins: cabc.Callable[[], cabc.Iterable[tuple[str, ChatMemoryPlugin]]]
+) -> None:
+    """Give the threads that the visitor had before the login to the user, or leave them, and drop the anonymous key.
+
+    While a turn is running in one of them, or the store is down, the key stays for a later request.
+
+    :param plugins: gives the name and the plugin of each chatbot that keeps its history on the server.
+    """
+    anonymous = visitor.left_anonymous
+    if anonymous is None:
+        return
+    user = t.cast(str, visitor.owner)
+    left = 0
+    if adopt:
+        try:
+            for chatbot, plugin in plugins():
+                left += _adopt(
+                    plugin, Scope(anonymous, chatbot), Scope(user, chatbot), visitor.anonymous_thread(chatbot)
+                )
+        except StorageError:
+            logger.exception("anonymous threads could not be adopted; a later request tries again")
+            return
+    if not left:
+        visitor.drop_anonymous(keep_threads=adopt)
+
+
+def _adopt(plugin: ChatMemoryPlugin, source: Scope, target: Scope, thread_id: str | None) -> int:
+    if isinstance(plugin, MovesThreads):
+        return plugin.move_threads(source, target)
+    # A plugin of the five operations knows no other thread than the one that the visitor's session names.
+    messages = plugin.load_messages(source, thread_id) if thread_id is not None else []
+    if messages and thread_id is not None:
+        plugin.append_messages(target, thread_id, messages, key=f"adopt:{thread_id}")
+        plugin.delete_thread(source, thread_id)
+    return 0

@@ -1,0 +1,215 @@
+"""The ``CHAT_MEMORY_*`` configuration: defaults, checks, and the frozen settings that come out of it."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import dataclasses
+import difflib
+import re
+import types
+import typing as t
+
+from .errors import ConfigurationError
+from .plugins.options import PluginOptions
+from .plugins.registry import PluginChoice
+from .plugins.registry import PluginRegistry
+from .short_term.chain import Chain
+from .short_term.chain import make_chain
+
+if t.TYPE_CHECKING:
+    from .plugins.base import ChatMemoryPlugin
+
+PREFIX = "CHAT_MEMORY_"
+DEFAULT_CHATBOT = "default"
+DEFAULTS: dict[str, t.Any] = {
+    "CHAT_MEMORY_PLUGIN": None,
+    "CHAT_MEMORY_OPTIONS": {},
+    "CHAT_MEMORY_CHATBOTS": {},
+    "CHAT_MEMORY_SHORT_TERM": [{"type": "window", "turns": 20}],
+    "CHAT_MEMORY_ON_LOGIN": "adopt",
+    "CHAT_MEMORY_URL_PREFIX": "/chat-memory",
+    "CHAT_MEMORY_PRELOAD": 50,
+    "CHAT_MEMORY_MAX_MESSAGE_CHARS": 32_000,
+    "CHAT_MEMORY_ON_UNAVAILABLE": "refuse",
+}
+CHATBOT_KEYS = ("plugin", "options", "history", "system_prompt", "short_term", "greeting", "enabled")
+_CHATBOT_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+@dataclasses.dataclass(frozen=True)
+class PluginSettings:
+    """A chosen plugin and its checked options; equal ones share one instance."""
+
+    plugin: type[ChatMemoryPlugin]
+    options: PluginOptions
+
+
+@dataclasses.dataclass(frozen=True)
+class ChatbotSettings:
+    """The configuration of one chatbot.
+
+    :param plugin: None keeps the history in the browser.
+    :param history: False keeps none at all.
+    """
+
+    name: str
+    plugin: PluginSettings | None
+    history: bool
+    system_prompt: str | None
+    short_term: Chain
+    greeting: str | None
+    enabled: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """The configuration of an app, read once.
+
+    :param preload: messages on a page load.
+    :param max_message_chars: characters of a question.
+    """
+
+    chatbots: cabc.Mapping[str, ChatbotSettings]
+    on_login: t.Literal["adopt", "leave"]
+    url_prefix: str | None
+    preload: int
+    max_message_chars: int
+    on_unavailable: t.Literal["refuse", "answer"]
+
+    @property
+    def default_chatbot(self) -> str | None:
+        """The chatbot that is meant when none is named: ``default``, or the only one; None if there is no such one."""
+        if DEFAULT_CHATBOT in self.chatbots:
+            return DEFAULT_CHATBOT
+        return next(iter(self.chatbots)) if len(self.chatbots) == 1 else None
+
+    def chatbot(self, name: str | None) -> ChatbotSettings:
+        """Return the settings of a chatbot, of the default one if none is named.
+
+        :raises ConfigurationError: naming the chatbots that there are.
+        """
+        found = self.chatbots.get(name or self.default_chatbot or "")
+        if found is None:
+            raise ConfigurationError(
+                f"there is no chatbot {name or ''!r}; the chatbots are: {', '.join(self.chatbots)}"
+            )
+        return found
+
+
+def read_settings(config: cabc.MutableMapping[str, t.Any], registry: PluginRegistry) -> Settings:
+    """Check the configuration and write the defaults back to it.
+
+    :raises ConfigurationError: naming the key, the value and what is allowed.
+    """
+    for key in config:
+        if key.startswith(PREFIX) and key not in DEFAULTS:
+            close = difflib.get_close_matches(key, DEFAULTS, n=1)
+            hint = f"; did you mean {close[0]}?" if close else f"; the keys are: {', '.join(DEFAULTS)}"
+            raise ConfigurationError(f"there is no configuration key {key}{hint}")
+    for key, value in DEFAULTS.items():
+        config.setdefault(key, value)
+    return Settings(
+        chatbots=types.MappingProxyType(_read_chatbots(config, registry)),
+        on_login=_choice(config, "CHAT_MEMORY_ON_LOGIN", ("adopt", "leave")),
+        url_prefix=_read_url_prefix(config),
+        preload=_number(config, "CHAT_MEMORY_PRELOAD", 0),
+        max_message_chars=_number(config, "CHAT_MEMORY_MAX_MESSAGE_CHARS", 1),
+        on_unavailable=_choice(config, "CHAT_MEMORY_ON_UNAVAILABLE", ("refuse", "answer")),
+    )
+
+
+def choose_plugin(
+    registry: PluginRegistry, choice: PluginChoice | None, options: t.Any, plugin_key: str, options_key: str
+) -> PluginSettings | None:
+    """Find a plugin and check its options.
+
+    :param plugin_key: the configuration key of the plugin, for errors; ``options_key`` that of its options.
+    """
+    if not isinstance(options, cabc.Mapping):
+        raise ConfigurationError(f"{options_key} must be a dict, not {type(options).__name__}")
+    if choice is None:
+        return None
+    try:
+        plugin = registry.find(choice)
+    except ConfigurationError as error:
+        raise type(error)(f"{plugin_key}: {error}") from error
+    return PluginSettings(plugin, plugin.Options.make(options, options_key))
+
+
+def _read_chatbots(config: cabc.Mapping[str, t.Any], registry: PluginRegistry) -> dict[str, ChatbotSettings]:
+    given = config["CHAT_MEMORY_CHATBOTS"]
+    if not isinstance(given, cabc.Mapping):
+        raise ConfigurationError(f"CHAT_MEMORY_CHATBOTS must be a dict, not {type(given).__name__}")
+    plugin = choose_plugin(
+        registry,
+        config["CHAT_MEMORY_PLUGIN"],
+        config["CHAT_MEMORY_OPTIONS"],
+        "CHAT_MEMORY_PLUGIN",
+        "CHAT_MEMORY_OPTIONS",
+    )
+    short_term = make_chain(config["CHAT_MEMORY_SHORT_TERM"], "CHAT_MEMORY_SHORT_TERM")
+    chatbots = given or {DEFAULT_CHATBOT: {}}
+    return {name: _read_chatbot(name, values, plugin, short_term, registry) for name, values in chatbots.items()}
+
+
+def _read_chatbot(
+    name: t.Any, values: t.Any, plugin: PluginSettings | None, short_term: Chain, registry: PluginRegistry
+) -> ChatbotSettings:
+    where = f"CHAT_MEMORY_CHATBOTS[{name!r}]"
+    if not isinstance(name, str) or not _CHATBOT_NAME.fullmatch(name):
+        raise ConfigurationError(f"{where}: a name has 1 to 64 letters, digits, hyphens and underscores")
+    if not isinstance(values, cabc.Mapping):
+        raise ConfigurationError(f"{where} must be a dict, not {type(values).__name__}")
+    for key in values:
+        if key not in CHATBOT_KEYS:
+            raise ConfigurationError(f"{where} has no key {key!r}; the keys are: {', '.join(CHATBOT_KEYS)}")
+    if "options" in values and "plugin" not in values:
+        raise ConfigurationError(f"{where} has options without a plugin; they go together")
+    if "plugin" in values:
+        plugin = choose_plugin(
+            registry, values["plugin"], values.get("options", {}), f"{where}['plugin']", f"{where}['options']"
+        )
+    if "short_term" in values:
+        short_term = make_chain(values["short_term"], f"{where}['short_term']")
+    return ChatbotSettings(
+        name=name,
+        plugin=plugin,
+        history=_typed(values, "history", bool, True, where),
+        system_prompt=_typed(values, "system_prompt", str, None, where),
+        short_term=short_term,
+        greeting=_typed(values, "greeting", str, None, where),
+        enabled=_typed(values, "enabled", bool, True, where),
+    )
+
+
+def _typed(values: cabc.Mapping[str, t.Any], key: str, kind: type, default: t.Any, where: str) -> t.Any:
+    value = values.get(key, default)
+    if value is not default and not isinstance(value, kind):
+        raise ConfigurationError(f"{where}[{key!r}] is {value!r}; it must be a {kind.__name__}")
+    return value
+
+
+def _choice(config: cabc.Mapping[str, t.Any], key: str, allowed: tuple[str, ...]) -> t.Any:
+    if config[key] not in allowed:
+        raise ConfigurationError(f"{key} is {config[key]!r}; allowed is {' or '.join(map(repr, allowed))}")
+    return config[key]
+
+
+def _number(config: cabc.Mapping[str, t.Any], key: str, minimum: int) -> int:
+    value = config[key]
+    if isinstance(value, str) and value.isdecimal():
+        value = int(value)
+    if type(value) is not int or value < minimum:
+        raise ConfigurationError(f"{key} is {config[key]!r}; it must be a whole number from {minimum} on")
+    return value
+
+
+def _read_url_prefix(config: cabc.Mapping[str, t.Any]) -> str | None:
+    prefix = config["CHAT_MEMORY_URL_PREFIX"]
+    if prefix is None:
+        return None
+    if not isinstance(prefix, str) or not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", prefix):
+        raise ConfigurationError(
+            f"CHAT_MEMORY_URL_PREFIX is {prefix!r}; it must be a path like '/chat-memory', or None"
+        )
+    return prefix

@@ -1,0 +1,295 @@
+"""One conversation of one owner with one chatbot."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import dataclasses
+import logging
+import typing as t
+
+from .config import ChatbotSettings
+from .config import Settings
+from .errors import ConfigurationError
+from .errors import RequestRefused
+from .errors import StorageError
+from .live import LEASE
+from .live import settle
+from .live import timestamp
+from .location import Location
+from .location import Visitor
+from .message import ChatMessage
+from .plugins.base import Appended
+from .plugins.base import ChatMemoryPlugin
+from .plugins.base import CurrentThread
+from .plugins.base import KeepsLiveTurns
+from .plugins.base import LiveTurn
+from .plugins.base import Scope
+from .plugins.rules import sequence_of
+from .provider import Provider
+from .provider import run
+from .question import NOT_TOLD
+from .question import Question
+from .question import read_question
+from .question import ShownThread
+from .repeat import answer_to
+from .repeat import first_asked
+from .short_term.chain import apply_chain
+from .short_term.history import History
+from .short_term.view import by_turn
+from .turn import new_id
+from .turn import NOT_STORED_NOTICE
+from .turn import Place
+from .turn import Turn
+
+logger = logging.getLogger(__name__)
+
+UNAVAILABLE = "The conversation cannot be stored just now. Please try again later."
+
+Mode = t.Literal["server", "client", "none"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Page:
+    """A page of history.
+
+    :param messages: grouped by turn, turns in the order of their questions.
+    :param running: ids of the turns that are being answered.
+    :param cursor: older messages are before this sequence number; None if there are none.
+    """
+
+    thread_id: str | None = None
+    messages: cabc.Sequence[ChatMessage] = ()
+    running: frozenset[str] = frozenset()
+    cursor: int | None = None
+
+
+class Conversation:
+    """The exchange of one owner with one chatbot; works in a request, in a stream and in a worker.
+
+    Making it writes nothing. Where nothing is kept on the server (``mode`` is not ``"server"``) the same calls store
+    nothing and find nothing.
+
+    :ivar chatbot: the name of the chatbot.
+    """
+
+    def __init__(
+        self,
+        *,
+        settings: Settings,
+        chatbot: ChatbotSettings,
+        plugin: ChatMemoryPlugin | None,
+        visitor: Visitor,
+        provider: Provider | None,
+        in_request: bool,
+    ) -> None:
+        self.chatbot = chatbot.name
+        self._settings = settings
+        self._chatbot = chatbot
+        self._plugin = plugin
+        self._visitor = visitor
+        self._provider = provider
+        self._in_request = in_request
+
+    @property
+    def mode(self) -> Mode:
+        """Where the history is: on the server, in the browser (``client``), or nowhere (``none``)."""
+        if not self._chatbot.history:
+            return "none"
+        return "client" if self._plugin is None else "server"
+
+    @property
+    def owner(self) -> str | None:
+        """Whose conversation it is; None for a visitor for whom nothing was stored yet."""
+        return self._visitor.owner
+
+    @property
+    def thread_id(self) -> str | None:
+        """The id of the thread, or the one reserved for it; None if there is neither."""
+        location = self._location()
+        return location.announced_id if location else None
+
+    def history(self, limit: int | None = None) -> list[ChatMessage]:
+        """Return the newest messages, grouped by turn, oldest first.
+
+        :param limit: messages; None is all.
+        """
+        location = self._location()
+        return by_turn(location.load(limit)) if location else []
+
+    def page(self, limit: int, before: int | None = None, shown: ShownThread = NOT_TOLD) -> Page:
+        """Return a page of history, and end the turns on it whose process has died.
+
+        :param limit: messages.
+        :param before: only messages with a smaller sequence number.
+        :param shown: the thread that the page shows.
+        """
+        location = self._location(shown)
+        if location is None:
+            return Page()
+        messages = self._read(location, limit, before)
+        if location.thread_id is None:
+            return Page(location.announced_id)
+        settled = settle(location.plugin, location.scope, location.thread_id, messages)
+        if settled.ended:
+            messages = self._read(location, limit, before)
+        older, messages = messages[: max(0, len(messages) - limit)], messages[max(0, len(messages) - limit) :]
+        cursor = sequence_of(older[-1]) + 1 if older else None
+        return Page(location.thread_id, by_turn(messages), settled.running, cursor)
+
+    def turn(self, question: str | ChatMessage | cabc.Mapping[str, t.Any] | None) -> Turn:
+        """Take a question: store it, and return the turn that waits for the answer.
+
+        :param question: a text, a user message, or the body that the page posted.
+        :raises RequestRefused: 400 and 413 for what is no question, 403 if the chatbot is switched off, 409 for the
+            repeat of a question that is still being answered, 503 if nothing can be stored.
+        """
+        asked = read_question(question, self._settings.max_message_chars, client_history=self.mode == "client")
+        if not self._chatbot.enabled:
+            raise RequestRefused(403, "This chatbot is switched off.")
+        if self._plugin is None or not self._chatbot.history:
+            return self._unstored_turn(asked, apply_chain(self._chatbot.short_term, History.of(asked.history)))
+        scope = Scope(self._visitor.claim(), self.chatbot)
+        try:
+            return self._stored_turn(Location(self._plugin, scope, self._visitor, asked.thread_id), asked)
+        except StorageError as error:
+            if self._settings.on_unavailable == "answer":
+                logger.exception("a turn goes on without its conversation")
+                return self._unstored_turn(asked, [], notice=NOT_STORED_NOTICE)
+            if not self._in_request:
+                raise
+            logger.exception("a turn was refused")
+            raise RequestRefused(503, UNAVAILABLE) from error
+
+    def send(self, question: str | ChatMessage) -> ChatMessage:
+        """Ask the chatbot's provider and return its answer, which is stored.
+
+        :raises ConfigurationError: if the chatbot has no provider.
+        """
+        turn = self.turn(question)
+        for _ in turn.stream(self.answer_pieces(turn)):
+            pass
+        return t.cast(ChatMessage, turn.answer)
+
+    def answer_pieces(self, turn: Turn) -> cabc.Iterator[str]:
+        """Call the provider when the first piece is wanted, and yield the pieces of its answer.
+
+        :raises ConfigurationError: if the chatbot has no provider.
+        """
+        return run(self.require_provider(), turn)
+
+    def require_provider(self) -> Provider:
+        """Return the function that calls the chatbot's model.
+
+        :raises ConfigurationError: if there is none.
+        """
+        if self._provider is None:
+            raise ConfigurationError(
+                f"chatbot {self.chatbot!r} has no provider; register one with @memory.provider({self.chatbot!r})"
+            )
+        return self._provider
+
+    def reset(self, thread_id: ShownThread = NOT_TOLD) -> str | None:
+        """Delete the thread and return the id for the next one.
+
+        Deletes the named thread, or the ongoing one if none is named; one that is gone already is no error. With
+        ``threads="one"`` the id of a conversation that exists by now is returned instead of a new one.
+        """
+        if self._plugin is None or not self._chatbot.history:
+            return None
+        location = Location(self._plugin, Scope(self._visitor.claim(), self.chatbot), self._visitor)
+        doomed = location.thread_id if thread_id is NOT_TOLD else thread_id
+        if doomed is not None:
+            self._plugin.delete_thread(location.scope, doomed)
+        if self._plugin.options.threads == "one" and isinstance(self._plugin, CurrentThread):
+            current = self._plugin.current_thread(location.scope)
+            if current is not None:
+                return current
+        return self.new_chat()
+
+    def new_chat(self) -> str | None:
+        """Return the id for a new thread; the former one is kept."""
+        if self._plugin is None or not self._chatbot.history:
+            return None
+        self._visitor.claim()
+        thread_id = self._plugin.create_thread_id()
+        self._visitor.remember(thread_id, reserved=True)
+        return thread_id
+
+    def open(self, thread_id: str) -> bool:
+        """Go on with another thread of the owner; tell whether there is such a one."""
+        location = self._location()
+        if location is None or not location.plugin.has_thread(location.scope, thread_id):
+            return False
+        self._visitor.remember(thread_id)
+        return True
+
+    def clear(self) -> None:
+        """Remove the messages of the thread and keep its id."""
+        location = self._location()
+        if location and location.thread_id:
+            location.plugin.clear_messages(location.scope, location.thread_id)
+
+    def _location(self, shown: ShownThread = NOT_TOLD) -> Location | None:
+        """Return the thread that is meant, without an owner none."""
+        owner = self._visitor.owner if self._chatbot.history else None
+        if self._plugin is None or owner is None:
+            return None
+        return Location(self._plugin, Scope(owner, self.chatbot), self._visitor, shown)
+
+    def _read(self, location: Location, limit: int, before: int | None) -> list[ChatMessage]:
+        # One more than wanted, to know whether there are older ones.
+        return location.newest(limit + 1) if before is None else location.load(limit + 1, before)
+
+    def _unstored_turn(self, asked: Question, history: list[ChatMessage], notice: str | None = None) -> Turn:
+        question = asked.message.replace(id=new_id())
+        return self._make_turn(question, new_id(), history, place=None, notice=notice)
+
+    def _stored_turn(self, location: Location, asked: Question) -> Turn:
+        plugin, scope = location.plugin, location.scope
+        history = apply_chain(self._chatbot.short_term, History(location.newest))
+        if location.thread_id is not None:
+            settle(plugin, scope, location.thread_id, history)
+        turn, answer_id = new_id(), new_id()
+        question = asked.message.replace(id=new_id(), turn=turn, created_at=timestamp(plugin))
+        key = f"question:{asked.key or new_id()}"
+        if isinstance(plugin, KeepsLiveTurns):
+            live = LiveTurn(turn, t.cast(str, question.id), answer_id, plugin.clock() + LEASE)
+            appended = plugin.start_turn(scope, location.write_id, question, key=key, live=live)
+        else:
+            appended = t.cast(Appended, plugin.append_messages(scope, location.write_id, [question], key=key))
+        self._visitor.remember(appended.thread_id)
+        place = Place(plugin, scope, appended.thread_id)
+        if appended.repeated:
+            return self._repeated_turn(place, appended, question.text)
+        return self._make_turn(question, answer_id, history, place)
+
+    def _repeated_turn(self, place: Place, appended: Appended, text: str) -> Turn:
+        question = first_asked(place.plugin, place.scope, appended, text)
+        settle(place.plugin, place.scope, place.thread_id, [question])
+        answer = answer_to(place.plugin, place.scope, place.thread_id, question)
+        if answer is None:
+            raise RequestRefused(409, "This message is still being answered.")
+        return self._make_turn(question, t.cast(str, answer.id), [], place, answer=answer)
+
+    def _make_turn(
+        self,
+        question: ChatMessage,
+        answer_id: str,
+        history: list[ChatMessage],
+        place: Place | None,
+        answer: ChatMessage | None = None,
+        notice: str | None = None,
+    ) -> Turn:
+        return Turn(
+            id=question.turn or new_id(),
+            chatbot=self.chatbot,
+            question=question,
+            answer_id=answer_id,
+            history=history,
+            system=self._chatbot.system_prompt,
+            owner=self._visitor.owner,
+            place=place,
+            answer=answer,
+            notice=notice,
+            now=lambda: timestamp(self._plugin),
+        )

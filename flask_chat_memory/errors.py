@@ -1,0 +1,61 @@
+"""The exceptions of the package."""
+
+from __future__ import annotations
+
+import typing as t
+
+from werkzeug.exceptions import HTTPException
+
+
+class ChatMemoryError(Exception):
+    """Base class of everything that this package raises."""
+
+
+class ConfigurationError(ChatMemoryError):
+    """A configuration key, a plugin id or an option is wrong; the text names it and what is allowed."""
+
+
+class UnknownPlugin(ConfigurationError):
+    """No plugin is known by the given id, import path or class."""
+
+
+class MissingOwner(ChatMemoryError):
+    """A storage operation was asked for without an owner, or with one that cannot be an owner."""
+
+
+class UnknownThread(ChatMemoryError):
+    """The owner has no thread of this id."""
+
+
+class InvalidMessage(ChatMemoryError, ValueError):
+    """A value cannot be part of a message.
+
+    :param path: where the value stands, for example ``metadata.tags[2]``.
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+
+
+class StorageError(ChatMemoryError):
+    """The store failed; ``__cause__`` is the driver's exception."""
+
+
+class CorruptRecord(StorageError):
+    """A stored record cannot be read; it is left as it is."""
+
+
+class RequestRefused(ChatMemoryError, HTTPException):
+    """A question cannot be taken; the description is a sentence that a visitor may read.
+
+    :param code: 400, 403, 409, 413 or 503.
+    """
+
+    def __init__(self, code: int, description: str) -> None:
+        super().__init__(description)
+        self.code = code
+        self.description = description
+
+    def get_description(self, environ: t.Any = None, scope: t.Any = None) -> str:
+        return self.description or ""

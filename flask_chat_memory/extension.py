@@ -1,0 +1,251 @@
+"""The extension object."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import dataclasses
+import typing as t
+import weakref
+
+import flask
+
+from .adoption import settle_login
+from .config import ChatbotSettings
+from .config import read_settings
+from .config import Settings
+from .conversation import Conversation
+from .errors import ConfigurationError
+from .errors import UnknownThread
+from .instances import PluginInstances
+from .instances import SettingsLoader
+from .location import NamedVisitor
+from .location import Visitor
+from .owner import known_owner
+from .owner import OwnerLoader
+from .plugins.base import ChatMemoryPlugin
+from .plugins.base import CurrentThread
+from .plugins.base import Scope
+from .plugins.registry import PluginRegistry
+from .plugins.registry import PluginsAlter
+from .pointer import forget_visitor
+from .pointer import Pointer
+from .provider import check_provider
+from .provider import Provider
+from .web import register_web
+
+F = t.TypeVar("F", bound=cabc.Callable[..., t.Any])
+
+
+class ChatMemory:
+    """Gives the chatbots of an app a memory.
+
+    One object serves any number of apps and keeps nothing of a request.
+
+    :param owner_loader: returns the owner of the current request, or None for an anonymous visitor; without it,
+        Flask-Login's user is the owner.
+    :param settings_loader: given the name of a chatbot, returns None or ``{"plugin", "options"}``, which win over the
+        configuration; asked whenever a conversation is resolved.
+    :param plugins_alter: may change the dict id -> :class:`PluginDefinition` of the plugins to choose from.
+    """
+
+    def __init__(
+        self,
+        app: flask.Flask | None = None,
+        *,
+        owner_loader: OwnerLoader | None = None,
+        settings_loader: SettingsLoader | None = None,
+        plugins_alter: PluginsAlter | None = None,
+    ) -> None:
+        self.plugins = PluginRegistry(plugins_alter)
+        self._owner_loader = owner_loader
+        self._settings_loader = settings_loader
+        self._providers: dict[str | None, Provider] = {}
+        self._states: weakref.WeakKeyDictionary[flask.Flask, _State] = weakref.WeakKeyDictionary()
+        if app is not None:
+            self.init_app(app)
+
+    def init_app(self, app: flask.Flask) -> None:
+        """Read the configuration of an app and set the extension up on it. No store is contacted.
+
+        :raises ConfigurationError: naming the key, the value and what is allowed.
+        """
+        if "chat_memory" in app.extensions:
+            raise ConfigurationError(
+                "this app has a ChatMemory already; import that object and use it instead of making a second one"
+            )
+        settings = read_settings(app.config, self.plugins)
+        _check_names(self._providers, settings)
+        self._states[app] = _State(settings, PluginInstances(self.plugins, self._settings_loader))
+        app.extensions["chat_memory"] = self
+        register_web(app, settings)
+        _drop_at_logout(app)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the current app."""
+        return self._state.settings
+
+    @property
+    def plugin(self) -> ChatMemoryPlugin | None:
+        """The plugin of the default chatbot; None if the browser keeps the history."""
+        return self.plugin_for()
+
+    def plugin_for(self, chatbot: str | None = None) -> ChatMemoryPlugin | None:
+        """Return the plugin of a chatbot; None if the browser keeps the history, or nothing does."""
+        return self._plugin(self._chatbot(chatbot))
+
+    def conversation(self, chatbot: str | None = None) -> Conversation:
+        """Return the conversation of the current visitor, which writes nothing by itself.
+
+        Call it in the view: a response that streams is too late to recognise a visitor.
+
+        :raises ConfigurationError: for an unknown chatbot, and outside of a request.
+        """
+        if not flask.has_request_context():
+            raise ConfigurationError("outside of a request, name the owner: start_conversation(owner)")
+        settings = self._chatbot(chatbot)
+        plugin = self._plugin(settings)
+        visitor: Visitor = NamedVisitor(None)
+        if settings.history:
+            # The owner first: Flask-Login must have loaded its user before the session is written.
+            user = known_owner(self._owner_loader)
+            visitor = NamedVisitor(user) if plugin is None else self._pointer(user, settings.name)
+        return self._make_conversation(settings, plugin, visitor, in_request=True)
+
+    def start_conversation(self, owner: str, chatbot: str | None = None) -> Conversation:
+        """Return a conversation of an owner outside of a request: the ongoing one, or a new one.
+
+        :raises ConfigurationError: if the chatbot keeps no history on the server.
+        :raises MissingOwner: without an owner.
+        """
+        settings, plugin, scope = self._named(owner, chatbot)
+        thread_id = None
+        if plugin.options.threads == "one" and isinstance(plugin, CurrentThread):
+            thread_id = plugin.current_thread(scope)
+        visitor = NamedVisitor(owner, thread_id or plugin.create_thread_id(), reserved=thread_id is None)
+        return self._make_conversation(settings, plugin, visitor)
+
+    def open_conversation(self, owner: str, thread_id: str, chatbot: str | None = None) -> Conversation:
+        """Return an existing conversation of an owner outside of a request.
+
+        :raises UnknownThread: if the owner has no such thread.
+        :raises ConfigurationError: if the chatbot keeps no history on the server.
+        :raises MissingOwner: without an owner.
+        """
+        settings, plugin, scope = self._named(owner, chatbot)
+        if not plugin.has_thread(scope, thread_id):
+            raise UnknownThread("the owner has no thread of this id")
+        return self._make_conversation(settings, plugin, NamedVisitor(owner, thread_id))
+
+    @t.overload
+    def provider(self, chatbot: F) -> F: ...
+
+    @t.overload
+    def provider(self, chatbot: str | None = None) -> cabc.Callable[[F], F]: ...
+
+    def provider(self, chatbot: t.Any = None) -> t.Any:
+        """Register the function that calls the model of a chatbot, of the default one if none is named.
+
+        :raises ConfigurationError: for a second one, an unknown chatbot, an async generator.
+        """
+        if callable(chatbot):
+            return self.provider()(chatbot)
+
+        def register(function: F) -> F:
+            check_provider(function)
+            providers: dict[str | None, Provider] = {**self._providers, chatbot: function}
+            if chatbot in self._providers:
+                raise ConfigurationError(f"chatbot {chatbot or 'default'!r} has a provider already")
+            for state in self._states.values():
+                _check_names(providers, state.settings)
+            self._providers = providers
+            return function
+
+        return register
+
+    @property
+    def _state(self) -> _State:
+        app = _current_app()
+        state = self._states.get(app) if app else None
+        if state is None:
+            raise ConfigurationError("ChatMemory is not set up for the current app; call init_app(app)")
+        return state
+
+    def _chatbot(self, name: str | None) -> ChatbotSettings:
+        return self._state.settings.chatbot(name)
+
+    def _plugin(self, chatbot: ChatbotSettings) -> ChatMemoryPlugin | None:
+        return self._state.instances.of_chatbot(_current_app(), chatbot) if chatbot.history else None
+
+    def _pointer(self, user: str | None, chatbot: str) -> Pointer:
+        pointer = Pointer(user, chatbot)
+        settle_login(pointer, self.settings.on_login == "adopt", self._server_plugins)
+
+        @flask.after_this_request
+        def close(response: flask.Response) -> flask.Response:
+            pointer.close()
+            return response
+
+        return pointer
+
+    def _server_plugins(self) -> cabc.Iterator[tuple[str, ChatMemoryPlugin]]:
+        for name, chatbot in self.settings.chatbots.items():
+            plugin = self._plugin(chatbot)
+            if plugin is not None:
+                yield name, plugin
+
+    def _named(self, owner: str, chatbot: str | None) -> tuple[ChatbotSettings, ChatMemoryPlugin, Scope]:
+        settings = self._chatbot(chatbot)
+        plugin = self._plugin(settings)
+        if plugin is None:
+            raise ConfigurationError(f"chatbot {settings.name!r} keeps no history on the server; choose a plugin")
+        return settings, plugin, Scope(owner, settings.name)
+
+    def _make_conversation(
+        self, chatbot: ChatbotSettings, plugin: ChatMemoryPlugin | None, visitor: Visitor, in_request: bool = False
+    ) -> Conversation:
+        provider = self._providers.get(chatbot.name)
+        if provider is None and chatbot.name == self.settings.default_chatbot:
+            provider = self._providers.get(None)
+        return Conversation(
+            settings=self.settings,
+            chatbot=chatbot,
+            plugin=plugin,
+            visitor=visitor,
+            provider=provider and _current_app().ensure_sync(provider),
+            in_request=in_request,
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class _State:
+    """What belongs to one app."""
+
+    settings: Settings
+    instances: PluginInstances
+
+
+def _current_app() -> flask.Flask:
+    # The proxy is no key; what it stands for is typed only in newer Flask.
+    return t.cast(flask.Flask, t.cast(t.Any, flask.current_app)._get_current_object())
+
+
+def _check_names(providers: cabc.Mapping[str | None, Provider], settings: Settings) -> None:
+    for name in providers:
+        if name is not None:
+            settings.chatbot(name)
+    if None in providers and settings.default_chatbot in providers:
+        raise ConfigurationError(f"chatbot {settings.default_chatbot!r} has two providers, one of them without a name")
+
+
+def _drop_at_logout(app: flask.Flask) -> None:
+    try:
+        from flask_login import user_logged_out
+    except ImportError:
+        return
+    # Held strongly: nobody else keeps the function.
+    user_logged_out.connect(_forget_visitor, app, weak=False)
+
+
+def _forget_visitor(_app: flask.Flask, **_facts: object) -> None:
+    forget_visitor()

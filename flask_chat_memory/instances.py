@@ -1,0 +1,75 @@
+"""The plugin instances of an app: made on first use, shared by chatbots with equal settings."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import logging
+import threading
+import typing as t
+
+import flask
+
+from .config import ChatbotSettings
+from .config import choose_plugin
+from .config import PluginSettings
+from .errors import ConfigurationError
+from .plugins.base import ChatMemoryPlugin
+from .plugins.registry import PluginRegistry
+from .resolve import resolve
+
+logger = logging.getLogger(__name__)
+
+SettingsLoader = cabc.Callable[[str], cabc.Mapping[str, t.Any] | None]
+
+
+class PluginInstances:
+    """Gives each chatbot its plugin.
+
+    :param loader: the site's choice at run time, which wins over the configuration.
+    """
+
+    def __init__(self, registry: PluginRegistry, loader: SettingsLoader | None) -> None:
+        self._registry = registry
+        self._loader = loader
+        self._instances: dict[PluginSettings, ChatMemoryPlugin] = {}
+        self._loaded: dict[str, PluginSettings] = {}
+        self._warned: set[str] = set()
+        self._lock = threading.Lock()
+
+    def of_chatbot(self, app: flask.Flask, chatbot: ChatbotSettings) -> ChatMemoryPlugin | None:
+        """Return the plugin of a chatbot; None keeps the history in the browser."""
+        loaded = self._loader(chatbot.name) if self._loader else None
+        if loaded is None:
+            return self._instance(app, chatbot.plugin) if chatbot.plugin else None
+        try:
+            chosen = choose_plugin(
+                self._registry,
+                loaded.get("plugin"),
+                loaded.get("options") or {},
+                "the settings loader's plugin",
+                "the settings loader's options",
+            )
+            self._forget_former(chatbot.name, chosen)
+            return self._instance(app, chosen) if chosen else None
+        except ConfigurationError as error:
+            if str(error) not in self._warned:
+                self._warned.add(str(error))
+                logger.warning("chatbot %s keeps its history in the browser: %s", chatbot.name, error)
+            return None
+
+    def _instance(self, app: flask.Flask, settings: PluginSettings) -> ChatMemoryPlugin:
+        with self._lock:
+            plugin = self._instances.get(settings)
+            if plugin is None:
+                plugin = settings.plugin(resolve(app, settings.options))
+                self._instances[settings] = plugin
+            return plugin
+
+    def _forget_former(self, chatbot: str, chosen: PluginSettings | None) -> None:
+        """Let go of the plugin of a former choice: it closes when the last call that uses it is over."""
+        with self._lock:
+            former = self._loaded.pop(chatbot, None)
+            if chosen is not None:
+                self._loaded[chatbot] = chosen
+            if former is not None and former != chosen and former not in self._loaded.values():
+                self._instances.pop(former, None)

@@ -1,0 +1,120 @@
+"""Which thread is meant: the scope's current one, the one that the page shows, or the pointer's."""
+
+from __future__ import annotations
+
+import typing as t
+
+from .errors import MissingOwner
+from .message import ChatMessage
+from .plugins.base import ChatMemoryPlugin
+from .plugins.base import CurrentThread
+from .plugins.base import Scope
+from .question import NOT_TOLD
+from .question import ShownThread
+
+
+class Visitor(t.Protocol):
+    """Who has a conversation, and the hint which thread it is."""
+
+    @property
+    def owner(self) -> str | None:
+        """The owner; None for a visitor for whom nothing was stored yet."""
+
+    @property
+    def thread_id(self) -> str | None:
+        """The thread of the last request; only a hint, it may be gone or never have been this owner's."""
+
+    @property
+    def reserved(self) -> bool:
+        """Whether ``thread_id`` was given out for a thread that is not stored yet."""
+
+    def claim(self) -> str:
+        """Return the owner, made now for a visitor who has none."""
+
+    def remember(self, thread_id: str, reserved: bool = False) -> None:
+        """Keep the hint for the next request."""
+
+
+class NamedVisitor:
+    """An owner whom the caller names, as in a worker; the hint lives as long as the object.
+
+    :param owner: None where nothing is stored on the server.
+    """
+
+    def __init__(self, owner: str | None, thread_id: str | None = None, reserved: bool = False) -> None:
+        self.owner = owner
+        self.thread_id = thread_id
+        self.reserved = reserved
+
+    def claim(self) -> str:
+        if self.owner is None:
+            raise MissingOwner("there is no owner, so nothing can be stored")
+        return self.owner
+
+    def remember(self, thread_id: str, reserved: bool = False) -> None:
+        self.thread_id = thread_id
+        self.reserved = reserved
+
+
+class Location:
+    """A thread of a scope, looked up once and only when it is needed.
+
+    :param shown: the id that the page shows. With many threads it wins over the visitor's hint.
+    """
+
+    def __init__(self, plugin: ChatMemoryPlugin, scope: Scope, visitor: Visitor, shown: ShownThread = NOT_TOLD) -> None:
+        self.plugin = plugin
+        self.scope = scope
+        self._visitor = visitor
+        self._one = plugin.options.threads == "one"
+        self._candidate = visitor.thread_id if self._one or shown is NOT_TOLD else shown
+        self._reserved = visitor.reserved and self._candidate == visitor.thread_id
+        self._found: str | None = None
+        self._looked = False
+
+    @property
+    def thread_id(self) -> str | None:
+        """The id of the thread; None if there is none."""
+        if not self._looked:
+            self._found = self._look()
+            self._looked = True
+        return self._found
+
+    @property
+    def announced_id(self) -> str | None:
+        """The id of the thread, or the one that is reserved for it."""
+        return self.thread_id or (self._candidate if self._reserved else None)
+
+    @property
+    def write_id(self) -> str:
+        """The id to store under: of the thread, or of a new one."""
+        return self.announced_id or self.plugin.create_thread_id()
+
+    def newest(self, limit: int) -> list[ChatMessage]:
+        """Return the newest messages, oldest first; where the store can, thread and messages are found in one go."""
+        if not self._looked and self._one and isinstance(self.plugin, CurrentThread):
+            found, messages = self.plugin.load_current(self.scope, limit=limit)
+            if found is not None:
+                self._found, self._looked = found, True
+                return messages
+        if not self._looked and self._candidate is not None and not self._reserved:
+            # Messages prove that the thread is there, without a second question.
+            messages = self.plugin.load_messages(self.scope, self._candidate, limit=limit)
+            if messages:
+                self._found, self._looked = self._candidate, True
+                return messages
+        return self.load(limit)
+
+    def load(self, limit: int | None = None, before: int | None = None) -> list[ChatMessage]:
+        if self.thread_id is None:
+            return []
+        return self.plugin.load_messages(self.scope, self.thread_id, limit=limit, before=before)
+
+    def _look(self) -> str | None:
+        if self._one and isinstance(self.plugin, CurrentThread):
+            current = self.plugin.current_thread(self.scope)
+            if current is not None:
+                return current
+        if self._candidate is None or self._reserved:
+            return None
+        return self._candidate if self.plugin.has_thread(self.scope, self._candidate) else None

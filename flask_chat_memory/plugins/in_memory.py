@@ -1,0 +1,231 @@
+"""Threads in the memory of the process, for tests and for trying things out: gone when it ends."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import dataclasses
+import time
+import typing as t
+
+from ..message import ChatMessage
+from .base import Appended
+from .base import ChatMemoryPlugin
+from .base import Clock
+from .base import CurrentThread
+from .base import KeepsLiveTurns
+from .base import LiveTurn
+from .base import MovesThreads
+from .base import Scope
+from .options import PluginOptions
+from .registry import chat_memory_plugin
+from .rules import check_append
+from .rules import is_thread_id
+from .rules import number
+from .rules import select
+from .rules import sequence_of
+from .rules import trim
+
+KEYS_KEPT = 100
+
+
+@dataclasses.dataclass
+class _Thread:
+    last_activity: float
+    messages: list[ChatMessage] = dataclasses.field(default_factory=list)
+    sequence: int = 0
+    keys: dict[str, int] = dataclasses.field(default_factory=dict)
+    live: dict[str, LiveTurn] = dataclasses.field(default_factory=dict)
+
+    def running(self, now: float) -> set[str]:
+        return {turn for turn, record in self.live.items() if record.lease > now}
+
+
+@chat_memory_plugin(
+    "in_memory",
+    label="Memory of the process",
+    description="For tests: conversations are gone when the process ends, and each worker has its own.",
+)
+class InMemoryPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
+    """Keeps threads in a dict."""
+
+    def __init__(
+        self, options: PluginOptions | cabc.Mapping[str, t.Any] | None = None, *, clock: Clock = time.time
+    ) -> None:
+        super().__init__(options, clock=clock)
+        self._threads: dict[Scope, dict[str, _Thread]] = {}
+        self._current: dict[Scope, str] = {}
+
+    def has_thread(self, scope: Scope, thread_id: str) -> bool:
+        with self._lock:
+            return self._alive(scope, thread_id) is not None
+
+    def load_messages(
+        self,
+        scope: Scope,
+        thread_id: str,
+        *,
+        limit: int | None = None,
+        before: int | None = None,
+        after: int | None = None,
+    ) -> list[ChatMessage]:
+        with self._lock:
+            thread = self._alive(scope, thread_id)
+            return select(thread.messages if thread else [], limit, before, after)
+
+    def save_messages(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> None:
+        check_append(thread_id, None)
+        with self._lock:
+            thread = self._open(scope, thread_id)
+            thread.messages = number(_copies(messages), thread.sequence)
+            thread.sequence = max([thread.sequence, *(sequence_of(message) for message in thread.messages)])
+
+    def delete_thread(self, scope: Scope, thread_id: str) -> bool:
+        with self._lock:
+            alive = self._alive(scope, thread_id) is not None
+            self._remove(scope, thread_id)
+            return alive
+
+    def append_messages(
+        self,
+        scope: Scope,
+        thread_id: str,
+        messages: cabc.Sequence[ChatMessage],
+        *,
+        key: str | None = None,
+        reply_to: str | None = None,
+    ) -> Appended | None:
+        check_append(thread_id, key)
+        with self._lock:
+            thread = self._alive(scope, thread_id)
+            if thread is None and self.options.threads == "one":
+                thread_id = self.current_thread(scope) or thread_id
+                thread = self._alive(scope, thread_id)
+            if thread and key is not None and key in thread.keys:
+                return Appended(thread_id, thread.keys[key], repeated=True)
+            if reply_to is not None and not (thread and any(message.id == reply_to for message in thread.messages)):
+                return None
+            if not messages:
+                return Appended(thread_id, 0)
+            thread = self._open(scope, thread_id)
+            first = thread.sequence + 1
+            batch = [message.numbered(first + place) for place, message in enumerate(_copies(messages))]
+            thread.sequence += len(batch)
+            if key is not None:
+                thread.keys[key] = first
+                for old in list(thread.keys)[:-KEYS_KEPT]:
+                    del thread.keys[old]
+            running = thread.running(self.clock())
+            thread.messages = trim(thread.messages + batch, self.options.max_messages, running)
+            return Appended(thread_id, first)
+
+    def clear_messages(self, scope: Scope, thread_id: str) -> None:
+        with self._lock:
+            thread = self._alive(scope, thread_id)
+            if thread:
+                thread.messages = []
+                thread.live = {}
+                thread.last_activity = self.clock()
+
+    def current_thread(self, scope: Scope) -> str | None:
+        with self._lock:
+            thread_id = self._current.get(scope)
+            return thread_id if thread_id is not None and self._alive(scope, thread_id) else None
+
+    def load_current(self, scope: Scope, *, limit: int | None = None) -> tuple[str | None, list[ChatMessage]]:
+        with self._lock:
+            thread_id = self.current_thread(scope)
+            return thread_id, [] if thread_id is None else self.load_messages(scope, thread_id, limit=limit)
+
+    def start_turn(self, scope: Scope, thread_id: str, question: ChatMessage, *, key: str, live: LiveTurn) -> Appended:
+        with self._lock:
+            appended = t.cast(Appended, self.append_messages(scope, thread_id, [question], key=key))
+            if not appended.repeated:
+                self._threads[scope][appended.thread_id].live[live.turn] = live
+            return appended
+
+    def renew_turns(self, turns: cabc.Collection[tuple[Scope, str, str]], lease: float) -> None:
+        with self._lock:
+            for scope, thread_id, turn in turns:
+                thread = self._alive(scope, thread_id)
+                if thread and turn in thread.live:
+                    thread.live[turn] = dataclasses.replace(thread.live[turn], lease=lease)
+
+    def end_turn(
+        self,
+        scope: Scope,
+        thread_id: str,
+        turn: str,
+        messages: cabc.Sequence[ChatMessage],
+        *,
+        key: str,
+        reply_to: str,
+    ) -> Appended | None:
+        with self._lock:
+            appended = self.append_messages(scope, thread_id, messages, key=key, reply_to=reply_to)
+            thread = self._alive(scope, thread_id)
+            if thread:
+                thread.live.pop(turn, None)
+            return appended
+
+    def live_turns(self, scope: Scope, thread_id: str) -> list[LiveTurn]:
+        with self._lock:
+            thread = self._alive(scope, thread_id)
+            return list(thread.live.values()) if thread else []
+
+    def move_threads(self, source: Scope, target: Scope) -> int:
+        with self._lock:
+            left = 0
+            current = self.current_thread(source)
+            for thread_id in list(self._threads.get(source, {})):
+                thread = self._alive(source, thread_id)
+                if thread is None:
+                    self._remove(source, thread_id)
+                elif thread.running(self.clock()):
+                    left += 1
+                elif thread_id == current and self.options.threads == "one" and self.current_thread(target):
+                    self.append_messages(target, thread_id, thread.messages, key=f"adopt:{thread_id}")
+                    self._remove(source, thread_id)
+                else:
+                    self._remove(source, thread_id)
+                    self._threads.setdefault(target, {})[thread_id] = thread
+                    if thread_id == current:
+                        self._current.setdefault(target, thread_id)
+                    self._limit_threads(target, thread_id)
+            return left
+
+    def _alive(self, scope: Scope, thread_id: str) -> _Thread | None:
+        thread = self._threads.get(scope, {}).get(thread_id) if is_thread_id(thread_id) else None
+        if thread and self.is_expired(thread.last_activity) and not thread.running(self.clock()):
+            return None
+        return thread
+
+    def _open(self, scope: Scope, thread_id: str) -> _Thread:
+        """Return the thread for a write, made anew if it is absent or expired."""
+        thread = self._alive(scope, thread_id)
+        if thread is None:
+            self._remove(scope, thread_id)
+            thread = self._threads.setdefault(scope, {})[thread_id] = _Thread(self.clock())
+            self._limit_threads(scope, thread_id)
+        if self.current_thread(scope) is None:
+            self._current[scope] = thread_id
+        thread.last_activity = self.clock()
+        return thread
+
+    def _limit_threads(self, scope: Scope, newest: str) -> None:
+        threads = self._threads[scope]
+        idle = [name for name, thread in threads.items() if name != newest and not thread.running(self.clock())]
+        idle.sort(key=lambda name: threads[name].last_activity)
+        for name in idle[: max(0, len(threads) - self.options.max_threads)]:
+            self._remove(scope, name)
+
+    def _remove(self, scope: Scope, thread_id: str) -> None:
+        threads = self._threads.get(scope, {})
+        threads.pop(thread_id, None)
+        if not threads:
+            self._threads.pop(scope, None)
+        if self._current.get(scope) == thread_id:
+            del self._current[scope]
+
+
+def _copies(messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
+    return [ChatMessage.from_record(message.to_record()) for message in messages]

@@ -1,0 +1,172 @@
+"""Typed options of a plugin: checked at start-up, described for a settings page, secrets masked."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import dataclasses
+import functools
+import types
+import typing as t
+
+import msgspec
+
+from ..errors import ConfigurationError
+
+DAY = 86_400
+MASK = "***"
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Option:
+    """What a settings page and an error text need to know of an option; stands in its annotation.
+
+    :param minimum: smallest number allowed.
+    :param editable: may be changed on a settings page.
+    :param secret: masked in errors, listings and reprs.
+    :param app_bound: how the value is made plain when the app is known: ``"database url"`` or ``"engine"``.
+    """
+
+    label: str
+    help: str = ""
+    minimum: int | None = None
+    editable: bool = False
+    secret: bool = False
+    app_bound: str | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class OptionDefinition:
+    """One option of a plugin as a settings page shows it.
+
+    :param type: the name of the value's type, as ``int``.
+    :param choices: the allowed values, if they are few.
+    :param optional: None is allowed.
+    """
+
+    name: str
+    type: str
+    default: t.Any
+    choices: tuple[t.Any, ...]
+    optional: bool
+    label: str
+    help: str
+    minimum: int | None
+    editable: bool
+    secret: bool
+    app_bound: str | None
+
+
+class PluginOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """The options that all plugins have; a plugin adds its own in a subclass."""
+
+    expiry: t.Annotated[
+        int | None,
+        Option(
+            label="Expiry",
+            help="Seconds without activity after which a conversation is gone; empty keeps it for ever.",
+            minimum=1,
+            editable=True,
+        ),
+    ] = 30 * DAY
+    max_messages: t.Annotated[
+        int | None,
+        Option(
+            label="Messages kept",
+            help="Older turns of a conversation are removed beyond this number of messages; empty keeps all.",
+            minimum=1,
+            editable=True,
+        ),
+    ] = None
+    threads: t.Annotated[
+        t.Literal["one", "many"],
+        Option(label="Conversations", help="One ongoing conversation for each visitor, or many.", editable=True),
+    ] = "one"
+    max_threads: t.Annotated[
+        int,
+        Option(
+            label="Conversations kept",
+            help="The conversation that was idle longest goes when a visitor has more than this number.",
+            minimum=1,
+            editable=True,
+        ),
+    ] = 100
+
+    @classmethod
+    def make(cls, values: cabc.Mapping[str, t.Any], where: str) -> t.Self:
+        """Check the values and return the options.
+
+        :param where: the configuration key, for errors.
+        :raises ConfigurationError: naming the key, the value and what is allowed.
+        """
+        definitions = definitions_of(cls)
+        checked = {}
+        for name, value in values.items():
+            if name not in definitions:
+                known = ", ".join(definitions)
+                raise ConfigurationError(f"{where} has no option {name!r}; the options are: {known}")
+            checked[name] = _checked(definitions[name], cls, value, where)
+        return cls(**checked)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={shown_value(self, name)!r}" for name in definitions_of(type(self)))
+        return f"{type(self).__qualname__}({shown})"
+
+
+def shown_value(options: PluginOptions, name: str) -> t.Any:
+    """Return the value of an option as it may be shown: a secret that is set is masked."""
+    value = getattr(options, name)
+    return MASK if value is not None and definitions_of(type(options))[name].secret else value
+
+
+@functools.cache
+def definitions_of(options: type[PluginOptions]) -> dict[str, OptionDefinition]:
+    """Describe the options of a class: name -> definition, in the order of declaration."""
+    hints = t.get_type_hints(options, include_extras=True)
+    definitions = {}
+    for field in msgspec.structs.fields(options):
+        annotation = hints[field.name]
+        about = next((extra for extra in t.get_args(annotation)[1:] if isinstance(extra, Option)), None)
+        about = about or Option(label=field.name.replace("_", " ").capitalize())
+        kinds = _kinds(annotation)
+        choices = tuple(choice for kind in kinds if t.get_origin(kind) is t.Literal for choice in t.get_args(kind))
+        definitions[field.name] = OptionDefinition(
+            name=field.name,
+            type=" | ".join(sorted({_type_name(kind) for kind in kinds if kind is not type(None)})),
+            default=field.default,
+            choices=choices,
+            optional=type(None) in kinds,
+            **dataclasses.asdict(about),
+        )
+    return definitions
+
+
+def _kinds(annotation: t.Any) -> tuple[t.Any, ...]:
+    if t.get_origin(annotation) is t.Annotated:
+        annotation = t.get_args(annotation)[0]
+    if t.get_origin(annotation) in (t.Union, types.UnionType):
+        return t.get_args(annotation)
+    return (annotation,)
+
+
+def _type_name(kind: t.Any) -> str:
+    if t.get_origin(kind) is t.Literal:
+        return "choice"
+    return t.cast(str, getattr(kind, "__name__", str(kind)))
+
+
+def _checked(definition: OptionDefinition, options: type[PluginOptions], value: t.Any, where: str) -> t.Any:
+    annotation = t.get_type_hints(options)[definition.name]
+    shown = MASK if definition.secret else repr(value)
+    if definition.choices and value not in definition.choices:
+        allowed = " or ".join(repr(choice) for choice in definition.choices)
+        raise ConfigurationError(f"{where}: {definition.name} is {shown}; allowed is {allowed}")
+    try:
+        # Not strict: numbers from environment variables arrive as text.
+        checked = msgspec.convert(value, annotation, strict=isinstance(value, bool))
+    except msgspec.ValidationError:
+        allowed = definition.type + (" or None" if definition.optional else "")
+        raise ConfigurationError(f"{where}: {definition.name} is {shown}; allowed is {allowed}") from None
+    number = isinstance(checked, (int, float)) and not isinstance(checked, bool)
+    if definition.minimum is not None and number and checked < definition.minimum:
+        raise ConfigurationError(f"{where}: {definition.name} is {shown}; the smallest value is {definition.minimum}")
+    return checked

@@ -1,0 +1,145 @@
+"""Finds plugins: a built-in id, an id from an entry point, an import path, or a class."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import dataclasses
+import importlib
+import importlib.metadata
+import typing as t
+
+from ..errors import ConfigurationError
+from ..errors import UnknownPlugin
+from .options import definitions_of
+from .options import OptionDefinition
+
+if t.TYPE_CHECKING:
+    from .base import ChatMemoryPlugin
+
+ENTRY_POINT_GROUP = "flask_chat_memory.plugins"
+BUILT_IN = {
+    "in_memory": "flask_chat_memory.plugins.in_memory:InMemoryPlugin",
+    "sqlalchemy": "flask_chat_memory.plugins.sqlalchemy:SQLAlchemyPlugin",
+}
+
+P = t.TypeVar("P", bound="type[ChatMemoryPlugin]")
+PluginChoice = t.Union[str, "type[ChatMemoryPlugin]"]
+
+
+def chat_memory_plugin(id: str, *, label: str, description: str = "") -> cabc.Callable[[P], P]:
+    """Give a plugin class the id that configuration uses, and the texts that a settings page shows."""
+
+    def decorate(cls: P) -> P:
+        cls.id = id
+        cls.label = label
+        cls.description = description
+        return cls
+
+    return decorate
+
+
+@dataclasses.dataclass
+class PluginDefinition:
+    """What a settings page shows of a plugin.
+
+    :param plugin: the class.
+    :param options: name -> :class:`OptionDefinition`.
+    """
+
+    id: str
+    label: str
+    description: str
+    plugin: type[ChatMemoryPlugin]
+
+    @property
+    def options(self) -> dict[str, OptionDefinition]:
+        return definitions_of(self.plugin.Options)
+
+
+PluginsAlter = cabc.Callable[[dict[str, PluginDefinition]], object]
+
+
+class PluginRegistry:
+    """The plugins that an app can choose from.
+
+    :param alter: is given the dict id -> :class:`PluginDefinition` and may rename, remove or replace entries.
+    """
+
+    def __init__(self, alter: PluginsAlter | None = None) -> None:
+        self._alter = alter
+        self._altered: dict[str, PluginDefinition] | None = None
+
+    def definitions(self) -> dict[str, PluginDefinition]:
+        """Return id -> :class:`PluginDefinition` of the built-in and installed plugins whose drivers are there."""
+        if self._altered is None:
+            found: dict[str, PluginDefinition] = {}
+            for id in [*BUILT_IN, *_entry_points()]:
+                try:
+                    plugin = _load(id)
+                except ConfigurationError:
+                    continue
+                found.setdefault(id, PluginDefinition(id, plugin.label, plugin.description, plugin))
+            if self._alter:
+                self._alter(found)
+            self._altered = found
+        return dict(self._altered)
+
+    def find(self, choice: PluginChoice) -> type[ChatMemoryPlugin]:
+        """Return the class for an id, an import path (``package.module:Class``) or a class.
+
+        :raises UnknownPlugin: naming the ids that are known.
+        :raises ConfigurationError: if its driver is not installed.
+        """
+        if isinstance(choice, type):
+            return _checked(choice, choice)
+        if not isinstance(choice, str):
+            raise UnknownPlugin(f"{choice!r} is no plugin: give an id, an import path, a class or None")
+        if self._alter:
+            definition = self.definitions().get(choice)
+            if definition:
+                return definition.plugin
+            hidden = choice in BUILT_IN
+        else:
+            hidden = False
+        if not hidden and (choice in BUILT_IN or choice in _entry_points() or ":" in choice or "." in choice):
+            return _load(choice)
+        known = ", ".join(self.definitions() if self._alter else [*BUILT_IN, *_entry_points()])
+        hint = "; to keep the history in the browser use None, not a string" if choice.lower() == "none" else ""
+        raise UnknownPlugin(f"no plugin {choice!r}; known are: {known}, or an import path 'package.module:Class'{hint}")
+
+    def create(self, choice: PluginChoice, options: cabc.Mapping[str, t.Any] | None = None) -> ChatMemoryPlugin:
+        """Return a new instance with the options, which are checked."""
+        return self.find(choice)(options)
+
+
+def _entry_points() -> dict[str, importlib.metadata.EntryPoint]:
+    found = importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)
+    return {entry.name: entry for entry in found if entry.name not in BUILT_IN}
+
+
+def _load(choice: str) -> type[ChatMemoryPlugin]:
+    path = BUILT_IN.get(choice)
+    if path is None:
+        entry = _entry_points().get(choice)
+        path = entry.value if entry else choice
+    module_name, _, name = path.replace(":", ".").rpartition(".")
+    try:
+        found = getattr(importlib.import_module(module_name), name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not module_name.startswith(error.name):
+            raise ConfigurationError(f"plugin {choice!r} needs {error.name}, which is not installed") from error
+        raise UnknownPlugin(f"plugin {choice!r}: there is no module {module_name!r}") from error
+    except (AttributeError, ImportError) as error:
+        raise UnknownPlugin(f"plugin {choice!r}: {module_name!r} has no {name!r}") from error
+    return _checked(found, choice)
+
+
+def _checked(found: t.Any, choice: object) -> type[ChatMemoryPlugin]:
+    from .base import ChatMemoryPlugin
+
+    if not (isinstance(found, type) and issubclass(found, ChatMemoryPlugin)):
+        raise UnknownPlugin(f"{choice!r} is no ChatMemoryPlugin class")
+    missing = sorted(getattr(found, "__abstractmethods__", ()))
+    if missing:
+        raise UnknownPlugin(f"plugin {choice!r} lacks {', '.join(missing)}")
+    return found

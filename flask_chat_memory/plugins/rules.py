@@ -1,0 +1,102 @@
+"""The rules that every plugin shares, as functions of plain values."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import typing as t
+
+from ..message import ChatMessage
+from ..values import clean
+
+MAX_THREAD_ID = 128
+MAX_KEY = 128
+
+
+def is_thread_id(value: object) -> bool:
+    """Whether a value can be a thread id: text of 1 to 128 characters that every store can hold."""
+    return isinstance(value, str) and 0 < len(value) <= MAX_THREAD_ID and clean(value) == value
+
+
+def check_append(thread_id: object, key: str | None) -> None:
+    """Refuse an id or a key that cannot be stored.
+
+    :raises ValueError: naming what is wrong.
+    """
+    if not is_thread_id(thread_id):
+        raise ValueError(f"a thread id has 1 to {MAX_THREAD_ID} characters and no NUL")
+    if key is not None and not 0 < len(key) <= MAX_KEY:
+        raise ValueError(f"an append key has 1 to {MAX_KEY} characters")
+
+
+def check_range(limit: int | None, before: int | None, after: int | None) -> None:
+    """Refuse what is no range of messages.
+
+    :raises ValueError: for a limit that is negative or no int, and for ``before`` together with ``after``.
+    """
+    for name, value in (("limit", limit), ("before", before), ("after", after)):
+        if value is not None and type(value) is not int:
+            raise ValueError(f"{name} must be an int, not {type(value).__name__}")
+    if limit is not None and limit < 0:
+        raise ValueError("limit must not be negative")
+    if before is not None and after is not None:
+        raise ValueError("before and after exclude each other")
+
+
+def select(
+    messages: cabc.Sequence[ChatMessage],
+    limit: int | None = None,
+    before: int | None = None,
+    after: int | None = None,
+) -> list[ChatMessage]:
+    """Return what :meth:`ChatMemoryPlugin.load_messages` returns, from all messages of the thread."""
+    check_range(limit, before, after)
+    chosen = [
+        message
+        for message in messages
+        if (before is None or sequence_of(message) < before) and (after is None or sequence_of(message) > after)
+    ]
+    if limit is None:
+        return chosen
+    return chosen[:limit] if after is not None else chosen[max(0, len(chosen) - limit) :]
+
+
+def sequence_of(message: ChatMessage) -> int:
+    """Return the sequence of a message that a store has numbered."""
+    return t.cast(int, message.sequence)
+
+
+def number(messages: cabc.Iterable[ChatMessage], last: int = 0) -> list[ChatMessage]:
+    """Number the messages of a whole thread.
+
+    Ascending sequences are kept, the other messages are numbered on.
+
+    :param last: the highest sequence that the thread ever gave.
+    """
+    numbered = []
+    previous = 0
+    for message in messages:
+        sequence = message.sequence
+        if sequence is None or sequence <= previous:
+            sequence = max(previous, last) + 1
+        numbered.append(message.numbered(sequence, message.append_key))
+        previous = sequence
+    return numbered
+
+
+def trim(
+    messages: list[ChatMessage], limit: int | None, running: cabc.Collection[str] = frozenset()
+) -> list[ChatMessage]:
+    """Remove whole turns from the start of a thread that holds more than ``limit`` messages.
+
+    The cut is at the first question at or after the limit. The newest turn stays, and so does every turn whose id
+    is in ``running``; both may exceed the limit.
+    """
+    if limit is None or len(messages) <= limit:
+        return messages
+    questions = [position for position, message in enumerate(messages) if message.role == "user"]
+    if not questions:
+        return messages
+    cut = next((position for position in questions if position >= len(messages) - limit), questions[-1])
+    cut = min([cut, *(position for position in questions if messages[position].turn in running)])
+    removed = {message.turn for message in messages[:cut]} - {None}
+    return [message for message in messages[cut:] if message.turn not in removed]

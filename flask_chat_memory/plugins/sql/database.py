@@ -1,0 +1,184 @@
+"""The seam between SQLAlchemy and the driver.
+
+SQLAlchemy owns engine, pool, tables and the compiling of statements; they run on the pooled driver connection, which
+costs a third of what the execution through Core costs.
+"""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import contextlib
+import threading
+import time
+import typing as t
+
+import sqlalchemy as sa
+from sqlalchemy.schema import CreateIndex
+from sqlalchemy.schema import CreateTable
+
+from ...errors import ConfigurationError
+from ...errors import StorageError
+from .tables import Tables
+
+BUSY_TIMEOUT = 10.0
+
+Parameters = cabc.Mapping[str, t.Any]
+Row = tuple[t.Any, ...]
+
+
+class Transaction:
+    """Runs statements on one driver connection."""
+
+    def __init__(self, database: Database, connection: t.Any) -> None:
+        self._database = database
+        self._cursor = connection.cursor()
+
+    def run(self, statement: sa.Executable, parameters: Parameters) -> int:
+        """Run a statement and return the number of rows that it changed."""
+        prepared = self._database.prepare(statement)
+        self._cursor.execute(prepared.text, prepared.values(parameters))
+        return t.cast(int, self._cursor.rowcount)
+
+    def run_many(self, statement: sa.Executable, rows: cabc.Iterable[Parameters]) -> None:
+        prepared = self._database.prepare(statement)
+        self._cursor.executemany(prepared.text, [prepared.values(row) for row in rows])
+
+    def rows(self, statement: sa.Executable, parameters: Parameters) -> list[Row]:
+        prepared = self._database.prepare(statement)
+        self._cursor.execute(prepared.text, prepared.values(parameters))
+        return t.cast("list[Row]", self._cursor.fetchall())
+
+
+class _Prepared:
+    """A statement in the words of the driver, with the order of its parameters."""
+
+    def __init__(self, statement: sa.Executable, dialect: sa.Dialect) -> None:
+        compiled = t.cast(sa.Compiled, t.cast(t.Any, statement).compile(dialect=dialect))
+        self.text = str(compiled)
+        self._names: list[str] = list(t.cast(t.Any, compiled).positiontup)
+        self._constants = dict(compiled.params)
+
+    def values(self, parameters: Parameters) -> list[t.Any]:
+        return [parameters[name] if name in parameters else self._constants[name] for name in self._names]
+
+
+class Database:
+    """A database that holds the tables of the plugin.
+
+    :param engine: the site's engine, on which nothing is set, or a URL, for which an engine is made.
+    """
+
+    def __init__(self, engine: sa.Engine | str, tables: Tables, create_tables: bool) -> None:
+        self._owns_engine = isinstance(engine, str)
+        self._engine = sqlite_engine(engine) if isinstance(engine, str) else engine
+        if self._engine.dialect.name != "sqlite":
+            raise ConfigurationError(f"the database is {self._engine.dialect.name}; sqlite is supported")
+        self._tables = tables
+        self._create_tables = create_tables
+        self._ready = False
+        self._closed = False
+        self._prepared: dict[sa.Executable, _Prepared] = {}
+        self.after_fork(dispose=False)
+
+    def prepare(self, statement: sa.Executable) -> _Prepared:
+        """Return the statement compiled for the database's dialect, which is done once."""
+        prepared = self._prepared.get(statement)
+        if prepared is None:
+            prepared = self._prepared[statement] = _Prepared(statement, self._engine.dialect)
+        return prepared
+
+    @contextlib.contextmanager
+    def reading(self) -> cabc.Iterator[Transaction]:
+        """Give a connection for statements that only read."""
+        with self._errors(), self._exclusive, contextlib.closing(self._connection()) as connection:
+            yield Transaction(self, connection)
+
+    @contextlib.contextmanager
+    def writing(self) -> cabc.Iterator[Transaction]:
+        """Give a connection in a transaction, committed at the end, rolled back by an exception."""
+        with self._errors(), self._exclusive, contextlib.closing(self._connection()) as connection:
+            transaction = Transaction(self, connection)
+            try:
+                # A deferred transaction that reads first cannot wait for the lock when it comes to write.
+                connection.cursor().execute("BEGIN IMMEDIATE")
+                yield transaction
+            except BaseException:
+                connection.rollback()
+                raise
+            connection.commit()
+
+    def close(self) -> None:
+        self._closed = True
+        if self._owns_engine:
+            self._engine.dispose()
+
+    def after_fork(self, dispose: bool = True) -> None:
+        """Forget the connections of the parent process, which goes on using them."""
+        self._creating = threading.Lock()
+        # Threads that share the one connection of a database in memory must take turns.
+        shared = isinstance(self._engine.pool, sa.StaticPool)
+        self._exclusive: t.Any = threading.RLock() if shared else contextlib.nullcontext()
+        if dispose:
+            self._engine.dispose(close=False)
+
+    def _connection(self) -> t.Any:
+        if self._closed:
+            raise StorageError("the plugin is closed")
+        if not self._ready:
+            self._make_ready()
+        return self._engine.raw_connection()
+
+    def _make_ready(self) -> None:
+        with self._creating:
+            if self._ready:
+                return
+            if self._create_tables:
+                create_missing_tables(self._engine, self._tables)
+            self._ready = True
+
+    @contextlib.contextmanager
+    def _errors(self) -> cabc.Iterator[None]:
+        try:
+            yield
+        except (sa.exc.SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error) as error:
+            # Without the driver's text: it may quote what a visitor wrote.
+            raise StorageError(f"the database failed ({type(error).__name__})") from error
+
+
+def create_missing_tables(engine: sa.Engine, tables: Tables) -> None:
+    """Create the tables that are not there; safe when several processes do so at once."""
+    missing = {table.name for table in tables.all()} - set(sa.inspect(engine).get_table_names())
+    if not missing:
+        return
+    with engine.connect() as connection:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        for table in tables.all():
+            connection.execute(CreateTable(table, if_not_exists=True))
+            for index in table.indexes:
+                connection.execute(CreateIndex(index, if_not_exists=True))
+        connection.commit()
+
+
+def sqlite_engine(url: str) -> sa.Engine:
+    """Make an engine for a SQLite file: write-ahead log, patient with locks, every commit on disk."""
+    engine = sa.create_engine(url, connect_args={"timeout": BUSY_TIMEOUT})
+
+    @sa.event.listens_for(engine, "connect")
+    def configure(connection: t.Any, _record: object) -> None:
+        _use_write_ahead_log(connection)
+        connection.execute("PRAGMA synchronous=FULL")
+
+    return engine
+
+
+def _use_write_ahead_log(connection: t.Any) -> None:
+    # The change of mode does not wait for other connections, whatever the timeout says.
+    deadline = time.monotonic() + BUSY_TIMEOUT
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL").fetchone()
+            return
+        except Exception:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)

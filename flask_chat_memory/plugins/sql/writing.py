@@ -1,0 +1,267 @@
+"""The write operations, each within one transaction."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import typing as t
+
+from ...message import ChatMessage
+from ..base import Appended
+from ..base import LiveTurn
+from ..base import Scope
+from ..options import PluginOptions
+from ..rules import number
+from ..rules import sequence_of
+from .database import Transaction
+from .statements import Statements
+from .tables import scope_key
+from .tables import thread_key
+
+KEYS_KEPT = 100
+"""Two keys a turn, for the newest 50 turns."""
+
+
+def times(options: PluginOptions, now: float) -> dict[str, t.Any]:
+    """Return the parameters ``now`` and ``cutoff`` of :class:`Statements`."""
+    return {"now": now, "cutoff": float("-inf") if options.expiry is None else now - options.expiry}
+
+
+class _Thread(t.NamedTuple):
+    """A row of :attr:`Statements.look`."""
+
+    key: str
+    thread_id: str
+    sequence: int
+    messages: int
+    alive: bool
+    current: bool | None
+    known: int | None
+    question: int | None
+
+
+class Writer:
+    """Writes within a transaction that the caller opens and commits."""
+
+    def __init__(self, transaction: Transaction, statements: Statements, options: PluginOptions, now: float) -> None:
+        self._run = transaction.run
+        self._run_many = transaction.run_many
+        self._rows = transaction.rows
+        self._statements = statements
+        self._options = options
+        self._times = times(options, now)
+
+    def append(
+        self,
+        scope: Scope,
+        thread_id: str,
+        messages: cabc.Sequence[ChatMessage],
+        key: str | None = None,
+        reply_to: str | None = None,
+    ) -> Appended | None:
+        """Do what :meth:`ChatMemoryPlugin.append_messages` promises."""
+        thread = self._look(scope, thread_id, key, reply_to)
+        if thread and thread.alive and thread.known is not None:
+            return Appended(thread.thread_id, thread.known, repeated=True)
+        if reply_to is not None and not (thread and thread.alive and thread.question is not None):
+            return None
+        if not messages:
+            return Appended(thread.thread_id if thread else thread_id, 0)
+        thread = self._opened(scope, thread_id, thread)
+        first = thread.sequence + 1
+        self._insert(thread.key, [message.numbered(first + place) for place, message in enumerate(messages)])
+        self._touch(thread.key, last=thread.sequence + len(messages), added=len(messages), messages=messages)
+        if key is not None:
+            self._run(self._statements.insert_key, {"thread_key": thread.key, "append_key": key, "sequence": first})
+        self._trim(thread.key, thread.messages + len(messages))
+        return Appended(thread.thread_id, first)
+
+    def replace(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> None:
+        """Do what :meth:`ChatMemoryPlugin.save_messages` promises."""
+        key = thread_key(scope, thread_id)
+        thread = self._look(scope, thread_id)
+        thread = self._opened(scope, thread_id, thread if thread and thread.key == key else None)
+        numbered = number(messages, thread.sequence)
+        self._run(self._statements.remove_contents[0], {"thread_key": key})
+        self._insert(key, numbered)
+        self._run(self._statements.empty_thread, {"this": key, **self._times})
+        last = max([thread.sequence, *(sequence_of(message) for message in numbered)])
+        self._touch(key, last=last, added=len(numbered), messages=numbered)
+
+    def clear(self, scope: Scope, thread_id: str) -> None:
+        """Do what :meth:`ChatMemoryPlugin.clear_messages` promises; the keys of appends stay known."""
+        if self.is_alive(scope, thread_id):
+            key = thread_key(scope, thread_id)
+            for statement in self._statements.remove_contents:
+                self._run(statement, {"thread_key": key})
+            self._run(self._statements.empty_thread, {"this": key, **self._times})
+
+    def is_alive(self, scope: Scope, thread_id: str) -> bool:
+        key = thread_key(scope, thread_id)
+        return bool(self._rows(self._statements.has_thread, {"thread_key": key, **self._times}))
+
+    def remove(self, scope: Scope, key: str) -> None:
+        """Delete a thread of the scope with all that belongs to it."""
+        statements = self._statements
+        for statement in (*statements.remove_contents, statements.remove_keys, statements.remove_thread):
+            self._run(statement, {"thread_key": key})
+        self._run(statements.remove_current, {"thread_key": key, "scope_key": scope_key(scope)})
+
+    def start_live(self, scope: Scope, appended: Appended, live: LiveTurn) -> None:
+        self._run(
+            self._statements.insert_live,
+            {
+                "thread_key": thread_key(scope, appended.thread_id),
+                "turn": live.turn,
+                "question_id": live.question_id,
+                "answer_id": live.answer_id,
+                "lease": live.lease,
+                "question_sequence": appended.sequence,
+            },
+        )
+
+    def end_live(self, scope: Scope, thread_id: str, turn: str) -> None:
+        self._run(self._statements.delete_live, {"key": thread_key(scope, thread_id), "turn_id": turn})
+
+    def move(self, source: Scope, target: Scope) -> int:
+        """Do what :meth:`MovesThreads.move_threads` promises."""
+        left = 0
+        of_source = {"owner": source.owner, "chatbot": source.chatbot, "scope_key": scope_key(source)}
+        for key, thread_id, alive, running, current in self._rows(
+            self._statements.threads_of_scope, {**of_source, **self._times}
+        ):
+            if running:
+                left += 1
+            elif not alive:
+                self.remove(source, key)
+            elif current and self._options.threads == "one" and self._current_of(target):
+                everything = {"thread_key": key, "after": -1, "limit": -1, **self._times}
+                rows = self._rows(self._statements.oldest, everything)
+                messages = [ChatMessage.from_json(body, sequence) for sequence, body in rows]
+                self.append(target, thread_id, messages, key=f"adopt:{thread_id}")
+                self.remove(source, key)
+            else:
+                self._rescope(source, target, key, thread_id, bool(current))
+        return left
+
+    def _rescope(self, source: Scope, target: Scope, key: str, thread_id: str, current: bool) -> None:
+        statements = self._statements
+        new_key = thread_key(target, thread_id)
+        move = {"old_key": key, "new_key": new_key, "new_owner": target.owner, "new_chatbot": target.chatbot}
+        for statement in (*statements.rekey, statements.rescope_thread):
+            self._run(statement, move)
+        self._run(statements.remove_current, {"thread_key": key, "scope_key": scope_key(source)})
+        if current:
+            self._make_current(target, new_key)
+        self._limit_threads(target, new_key)
+
+    def _current_of(self, scope: Scope) -> bool:
+        return bool(self._rows(self._statements.current_thread, {"scope_key": scope_key(scope), **self._times}))
+
+    def _make_current(self, scope: Scope, key: str) -> None:
+        if not self._current_of(scope):
+            self._run(self._statements.make_current, {"scope_key": scope_key(scope), "thread_key": key})
+
+    def _look(
+        self, scope: Scope, thread_id: str, key: str | None = None, reply_to: str | None = None
+    ) -> _Thread | None:
+        """Find the thread that a batch for ``thread_id`` goes to; an expired one only if no other is there."""
+        this = thread_key(scope, thread_id)
+        found = {
+            row[0]: _Thread(*row)
+            for row in self._rows(
+                self._statements.look,
+                {
+                    "thread_key": this,
+                    "scope_key": scope_key(scope),
+                    "append_key": key,
+                    "reply_to": reply_to,
+                    **self._times,
+                },
+            )
+        }
+        named = found.get(this)
+        if named and named.alive:
+            return named
+        if self._options.threads == "one":
+            current = next((thread for thread in found.values() if thread.current and thread.alive), None)
+            if current:
+                return current
+        return named
+
+    def _opened(self, scope: Scope, thread_id: str, thread: _Thread | None) -> _Thread:
+        """Return the thread to write to, made anew if it is absent or expired."""
+        if thread and thread.alive:
+            if not thread.current:
+                self._make_current(scope, thread.key)
+            return thread
+        key = thread_key(scope, thread_id)
+        if thread:
+            self.remove(scope, key)
+        self._run(
+            self._statements.insert_thread,
+            {
+                "thread_key": key,
+                "owner": scope.owner,
+                "chatbot": scope.chatbot,
+                "thread_id": thread_id,
+                **self._times,
+            },
+        )
+        self._make_current(scope, key)
+        self._limit_threads(scope, key)
+        return _Thread(key, thread_id, 0, 0, True, True, None, None)
+
+    def _insert(self, key: str, messages: cabc.Iterable[ChatMessage]) -> None:
+        self._run_many(
+            self._statements.insert_message,
+            [
+                {
+                    "thread_key": key,
+                    "sequence": message.sequence,
+                    "message_id": message.id,
+                    "turn": message.turn,
+                    "role": message.role,
+                    "body": message.to_json().decode(),
+                }
+                for message in messages
+            ],
+        )
+
+    def _touch(self, key: str, *, last: int, added: int, messages: cabc.Iterable[ChatMessage]) -> None:
+        self._run(
+            self._statements.touch_thread,
+            {"this": key, "last": last, "added": added, "more": sum(map(_tokens, messages)), **self._times},
+        )
+
+    def _trim(self, key: str, count: int) -> None:
+        """Remove whole turns, as :func:`rules.trim` does in memory."""
+        excess = count - (self._options.max_messages or count)
+        if excess <= 0:
+            return
+        this = {"thread_key": key, "excess": excess, **self._times}
+        statements = self._statements
+        question = self._rows(statements.question_at_limit, this) or self._rows(statements.newest_question, this)
+        if not question:
+            return
+        running = self._rows(statements.oldest_running, this)[0][0]
+        cut = {"thread_key": key, "cut": question[0][0] if running is None else min(question[0][0], running)}
+        turns = self._rows(statements.turns_before, cut)
+        removed = self._run(statements.delete_before, cut)
+        for (turn,) in turns:
+            removed += self._run(statements.delete_turn, {"thread_key": key, "turn_id": turn})
+        self._run(statements.count_removed, {"this": key, "removed": removed})
+        self._run(statements.forget_keys, {"thread_key": key, "kept": KEYS_KEPT - 1})
+
+    def _limit_threads(self, scope: Scope, newest: str) -> None:
+        of_scope = {"owner": scope.owner, "chatbot": scope.chatbot, "thread_key": newest, **self._times}
+        excess = self._rows(self._statements.count_threads, of_scope)[0][0] - self._options.max_threads
+        if excess > 0:
+            for (key,) in self._rows(self._statements.idle_longest, {**of_scope, "excess": excess}):
+                self.remove(scope, key)
+
+
+def _tokens(message: ChatMessage) -> int:
+    usage = message.usage
+    if usage is None:
+        return 0
+    return usage.total if usage.total is not None else (usage.input or 0) + (usage.output or 0)

@@ -1,0 +1,251 @@
+"""Threads in a SQL database through SQLAlchemy."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import contextlib
+import time
+import typing as t
+
+import sqlalchemy as sa
+
+from ..errors import ConfigurationError
+from ..message import ChatMessage
+from .base import Appended
+from .base import ChatMemoryPlugin
+from .base import Clock
+from .base import CurrentThread
+from .base import KeepsLiveTurns
+from .base import LiveTurn
+from .base import MovesThreads
+from .base import Scope
+from .options import Option
+from .options import PluginOptions
+from .registry import chat_memory_plugin
+from .rules import check_append
+from .rules import check_range
+from .rules import is_thread_id
+from .sql.database import Database
+from .sql.database import Row
+from .sql.statements import Statements
+from .sql.tables import DEFAULT_PREFIX
+from .sql.tables import define_tables
+from .sql.tables import scope_key
+from .sql.tables import thread_key
+from .sql.writing import times
+from .sql.writing import Writer
+
+__all__ = ["SQLAlchemyPlugin", "define_tables"]
+
+_ALL = 2**62
+
+
+@chat_memory_plugin(
+    "sqlalchemy",
+    label="SQL database",
+    description="Conversations in tables of their own, in the site's database or a file beside it.",
+)
+class SQLAlchemyPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
+    """Keeps threads in tables of its own."""
+
+    shared_by_processes = True
+
+    class Options(PluginOptions, frozen=True, kw_only=True):
+        """Where the tables are: ``url``, or ``engine`` for a database that the site has opened."""
+
+        url: t.Annotated[
+            str | None,
+            Option(
+                label="Database URL",
+                help="sqlite:///name.sqlite3 is a file in the instance folder.",
+                secret=True,
+                app_bound="database url",
+            ),
+        ] = None
+        engine: t.Annotated[
+            t.Any,
+            Option(
+                label="Engine",
+                help="A SQLAlchemy Engine, or the db object of Flask-SQLAlchemy or Flask-SQLAlchemy-Lite.",
+                secret=True,
+                app_bound="engine",
+            ),
+        ] = None
+        create_tables: t.Annotated[bool, Option(label="Create tables", help="Create missing tables on first use.")] = (
+            True
+        )
+        table_prefix: t.Annotated[str, Option(label="Table prefix", help="Begins the name of every table.")] = (
+            DEFAULT_PREFIX
+        )
+
+        def __post_init__(self) -> None:
+            if self.url is not None and self.engine is not None:
+                raise ConfigurationError("sqlalchemy: give url or engine, not both")
+            if self.url is not None:
+                _check_url(self.url)
+            if not self.table_prefix.isidentifier() or len(self.table_prefix) > 32:
+                raise ConfigurationError(f"sqlalchemy: table_prefix {self.table_prefix!r} is no SQL name")
+
+    def __init__(
+        self, options: PluginOptions | cabc.Mapping[str, t.Any] | None = None, *, clock: Clock = time.time
+    ) -> None:
+        super().__init__(options, clock=clock)
+        if self.options.url is None and self.options.engine is None:
+            raise ConfigurationError("sqlalchemy: outside an app, give url or engine")
+        tables = define_tables(sa.MetaData(), self.options.table_prefix)
+        self._database = Database(self.options.engine or self.options.url, tables, self.options.create_tables)
+        self._statements = Statements(tables)
+
+    def has_thread(self, scope: Scope, thread_id: str) -> bool:
+        if not is_thread_id(thread_id):
+            return False
+        with self._database.reading() as read:
+            return bool(read.rows(self._statements.has_thread, self._of_thread(scope, thread_id)))
+
+    def load_messages(
+        self,
+        scope: Scope,
+        thread_id: str,
+        *,
+        limit: int | None = None,
+        before: int | None = None,
+        after: int | None = None,
+    ) -> list[ChatMessage]:
+        check_range(limit, before, after)
+        if not is_thread_id(thread_id):
+            return []
+        parameters = self._of_thread(scope, thread_id)
+        parameters["limit"] = _ALL if limit is None else limit
+        with self._database.reading() as read:
+            if after is not None:
+                return _messages(read.rows(self._statements.oldest, {**parameters, "after": after}))
+            parameters["before"] = _ALL if before is None else before
+            return _messages(reversed(read.rows(self._statements.newest, parameters)))
+
+    def save_messages(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> None:
+        check_append(thread_id, None)
+        with self._writing() as writer:
+            writer.replace(scope, thread_id, messages)
+
+    def delete_thread(self, scope: Scope, thread_id: str) -> bool:
+        if not is_thread_id(thread_id):
+            return False
+        with self._writing() as writer:
+            alive = writer.is_alive(scope, thread_id)
+            writer.remove(scope, thread_key(scope, thread_id))
+            return alive
+
+    def append_messages(
+        self,
+        scope: Scope,
+        thread_id: str,
+        messages: cabc.Sequence[ChatMessage],
+        *,
+        key: str | None = None,
+        reply_to: str | None = None,
+    ) -> Appended | None:
+        check_append(thread_id, key)
+        with self._writing() as writer:
+            return writer.append(scope, thread_id, messages, key, reply_to)
+
+    def clear_messages(self, scope: Scope, thread_id: str) -> None:
+        if is_thread_id(thread_id):
+            with self._writing() as writer:
+                writer.clear(scope, thread_id)
+
+    def current_thread(self, scope: Scope) -> str | None:
+        with self._database.reading() as read:
+            rows = read.rows(self._statements.current_thread, self._of_scope(scope))
+        return rows[0][0] if rows else None
+
+    def load_current(self, scope: Scope, *, limit: int | None = None) -> tuple[str | None, list[ChatMessage]]:
+        check_range(limit, None, None)
+        # At least one row, for it carries the id of the thread.
+        parameters = {**self._of_scope(scope), "limit": _ALL if limit is None else max(limit, 1)}
+        with self._database.reading() as read:
+            rows = read.rows(self._statements.newest_of_current, parameters)
+        if not rows:
+            return None, []
+        stored = [row[1:] for row in reversed(rows) if row[1] is not None and limit != 0]
+        return rows[0][0], _messages(stored)
+
+    def start_turn(self, scope: Scope, thread_id: str, question: ChatMessage, *, key: str, live: LiveTurn) -> Appended:
+        check_append(thread_id, key)
+        with self._writing() as writer:
+            appended = t.cast(Appended, writer.append(scope, thread_id, [question], key))
+            if not appended.repeated:
+                writer.start_live(scope, appended, live)
+            return appended
+
+    def renew_turns(self, turns: cabc.Collection[tuple[Scope, str, str]], lease: float) -> None:
+        with self._database.writing() as transaction:
+            transaction.run_many(
+                self._statements.renew_live,
+                [
+                    {"key": thread_key(scope, thread_id), "turn_id": turn, "until": lease}
+                    for scope, thread_id, turn in turns
+                ],
+            )
+
+    def end_turn(
+        self,
+        scope: Scope,
+        thread_id: str,
+        turn: str,
+        messages: cabc.Sequence[ChatMessage],
+        *,
+        key: str,
+        reply_to: str,
+    ) -> Appended | None:
+        check_append(thread_id, key)
+        with self._writing() as writer:
+            appended = writer.append(scope, thread_id, messages, key, reply_to)
+            writer.end_live(scope, thread_id, turn)
+            return appended
+
+    def live_turns(self, scope: Scope, thread_id: str) -> list[LiveTurn]:
+        if not is_thread_id(thread_id):
+            return []
+        with self._database.reading() as read:
+            rows = read.rows(self._statements.live_turns, {"thread_key": thread_key(scope, thread_id)})
+        return [LiveTurn(*row) for row in rows]
+
+    def move_threads(self, source: Scope, target: Scope) -> int:
+        with self._writing() as writer:
+            return writer.move(source, target)
+
+    def close(self) -> None:
+        self._database.close()
+
+    def after_fork(self) -> None:
+        super().after_fork()
+        self._database.after_fork()
+
+    @contextlib.contextmanager
+    def _writing(self) -> cabc.Iterator[Writer]:
+        with self._database.writing() as transaction:
+            yield Writer(transaction, self._statements, self.options, self.clock())
+
+    def _of_scope(self, scope: Scope) -> dict[str, t.Any]:
+        return {**times(self.options, self.clock()), "scope_key": scope_key(scope)}
+
+    def _of_thread(self, scope: Scope, thread_id: str) -> dict[str, t.Any]:
+        return {**times(self.options, self.clock()), "thread_key": thread_key(scope, thread_id)}
+
+
+def _messages(rows: cabc.Iterable[Row]) -> list[ChatMessage]:
+    return [ChatMessage.from_json(body, sequence) for sequence, body in rows]
+
+
+def _check_url(url: str) -> None:
+    try:
+        parsed = sa.make_url(url)
+    except sa.exc.ArgumentError:
+        raise ConfigurationError("sqlalchemy: url is no database URL, as sqlite:///name.sqlite3") from None
+    if parsed.get_backend_name() != "sqlite":
+        raise ConfigurationError(f"sqlalchemy: url is of {parsed.get_backend_name()}; sqlite is supported")
+    if parsed.database in (None, "", ":memory:") or "mode=memory" in url:
+        raise ConfigurationError(
+            "sqlalchemy: url is a database in memory, which every thread would have of its own; "
+            "give a file, or choose the plugin 'in_memory'"
+        )

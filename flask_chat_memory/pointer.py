@@ -1,0 +1,148 @@
+"""The only module that touches the Flask session: the visitor's anonymous key, and a hint which thread is theirs."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import secrets
+import typing as t
+
+import flask
+
+from .errors import ChatMemoryError
+from .errors import RequestRefused
+from .owner import ANONYMOUS
+
+logger = logging.getLogger(__name__)
+
+KEY = "_chat_memory"
+NO_SECRET_KEY = "The site cannot recognise its visitors just now."
+
+
+class Pointer:
+    """What the session keeps: ``anonymous`` key, ``owner`` mark, ``threads`` and ``reserved`` ids by chatbot.
+
+    Everything in it is a hint. It counts only for the owner who left it, so that neither a logout nor a session that
+    a slow request saved late can show somebody else's thread.
+
+    :param user: the owner that is logged in, resolved before the session is read; None for an anonymous visitor.
+    """
+
+    def __init__(self, user: str | None, chatbot: str) -> None:
+        self._user = user
+        self._chatbot = chatbot
+        self._closed = False
+        self._load()
+
+    def _load(self) -> None:
+        self._stored = _read()
+        anonymous = self._stored.get("anonymous")
+        self._anonymous = f"{ANONYMOUS}{anonymous}" if isinstance(anonymous, str) and anonymous else None
+        if self._user is None and self._anonymous and self._stored.get("owner") != _mark(self._anonymous):
+            # The key is left over from before a login that has ended.
+            self._anonymous = None
+
+    @property
+    def owner(self) -> str | None:
+        return self._user or self._anonymous
+
+    @property
+    def thread_id(self) -> str | None:
+        return self._hint("reserved") or self._hint("threads")
+
+    @property
+    def reserved(self) -> bool:
+        return self._hint("reserved") is not None
+
+    @property
+    def left_anonymous(self) -> str | None:
+        """The anonymous owner that the visitor was before the login; None if there was none."""
+        return self._anonymous if self._user is not None else None
+
+    def anonymous_thread(self, chatbot: str) -> str | None:
+        """The thread that the visitor had with a chatbot before the login."""
+        if self._anonymous is None or self._stored.get("owner") != _mark(self._anonymous):
+            return None
+        return t.cast("str | None", self._stored.get("threads", {}).get(chatbot))
+
+    def claim(self) -> str:
+        """Return the owner; an anonymous visitor without a key gets one.
+
+        :raises RequestRefused: 503 if the session cannot be written.
+        """
+        if self.owner is None:
+            if self._closed:
+                raise ChatMemoryError("take a visitor's first question in the view, before the response is returned")
+            # Another conversation of the same request may have got one.
+            self._load()
+            if self._anonymous is None:
+                self._anonymous = ANONYMOUS + secrets.token_urlsafe(24)
+                self._write({}, {})
+        return t.cast(str, self.owner)
+
+    def remember(self, thread_id: str, reserved: bool = False) -> None:
+        """Keep the thread as the chatbot's; after the response is made it is too late, and nothing happens."""
+        if self._closed or (self.thread_id == thread_id and self.reserved == reserved):
+            return
+        self._load()
+        threads, reservations = self._hints("threads"), self._hints("reserved")
+        reservations.pop(self._chatbot, None)
+        (reservations if reserved else threads)[self._chatbot] = thread_id
+        self._write(threads, reservations)
+
+    def drop_anonymous(self, keep_threads: bool) -> None:
+        """Drop the key that the visitor had before the login.
+
+        :param keep_threads: its threads are the user's now, so the hints stay true.
+        """
+        anonymous = self._anonymous
+        kept = keep_threads and anonymous is not None and self._stored.get("owner") == _mark(anonymous)
+        hints = [dict(self._stored.get(name, {})) if kept else self._hints(name) for name in _HINTS]
+        self._anonymous = None
+        self._write(*hints)
+
+    def close(self) -> None:
+        """Note that the session is about to be saved: whatever was written later would be lost."""
+        self._closed = True
+
+    def _hints(self, name: str) -> dict[str, t.Any]:
+        """Return chatbot -> thread id, if this owner left them."""
+        mine = self.owner is not None and self._stored.get("owner") == _mark(self.owner)
+        return dict(self._stored.get(name, {})) if mine else {}
+
+    def _hint(self, name: str) -> str | None:
+        value = self._hints(name).get(self._chatbot)
+        return value if isinstance(value, str) else None
+
+    def _write(self, threads: dict[str, t.Any], reserved: dict[str, t.Any]) -> None:
+        owner = t.cast(str, self.owner)
+        values: dict[str, t.Any] = {"owner": _mark(owner), "threads": threads, "reserved": reserved}
+        if self._anonymous:
+            values["anonymous"] = self._anonymous.removeprefix(ANONYMOUS)
+        try:
+            # A new dict, for a change inside of one would not be noticed.
+            flask.session[KEY] = values
+        except RuntimeError as error:
+            logger.error("the session cannot be written; set SECRET_KEY, or set up Flask-Session")
+            raise RequestRefused(503, NO_SECRET_KEY) from error
+        self._stored = values
+
+
+_HINTS = ("threads", "reserved")
+
+
+def forget_visitor() -> None:
+    """Drop key and hints from the session, at logout."""
+    if KEY in flask.session:
+        flask.session.pop(KEY)
+
+
+def _read() -> dict[str, t.Any]:
+    value = flask.session.get(KEY)
+    if not isinstance(value, dict) or not all(isinstance(value.get(name, {}), dict) for name in _HINTS):
+        return {}
+    return value
+
+
+def _mark(owner: str) -> str:
+    return hashlib.blake2b(owner.encode(), digest_size=12).hexdigest()

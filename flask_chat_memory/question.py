@@ -1,0 +1,112 @@
+"""What is asked: read from a string, a message, or the body that a page posted."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import dataclasses
+import enum
+import typing as t
+
+from .errors import RequestRefused
+from .message import ChatMessage
+
+CLIENT_HISTORY = 200
+"""Messages of the browser's history that are used."""
+MAX_CLIENT_KEY = 100
+_CLIENT_ROLES = {"user": "user", "assistant": "assistant", "ai": "assistant"}
+
+
+class Shown(enum.Enum):
+    """A thread id that was not given, as opposed to None: the page shows no thread yet."""
+
+    NOT_TOLD = enum.auto()
+
+
+NOT_TOLD: t.Final = Shown.NOT_TOLD
+ShownThread = str | None | t.Literal[Shown.NOT_TOLD]
+
+
+@dataclasses.dataclass(frozen=True)
+class Question:
+    """A question with what came along.
+
+    :param message: the user message.
+    :param history: in client mode, the messages before it.
+    :param key: the client's name for the question, which tells a repeat.
+    :param thread_id: the thread that the page shows.
+    """
+
+    message: ChatMessage
+    history: list[ChatMessage] = dataclasses.field(default_factory=list)
+    key: str | None = None
+    thread_id: ShownThread = NOT_TOLD
+
+
+def read_question(
+    question: str | ChatMessage | cabc.Mapping[str, t.Any] | None, max_chars: int, client_history: bool
+) -> Question:
+    """Check a question and return it.
+
+    :param client_history: the posted body brings the history, too.
+    :raises RequestRefused: 400 for what is no question, 413 for one of more than ``max_chars`` characters.
+    """
+    if isinstance(question, str):
+        read = Question(_user_message(question))
+    elif isinstance(question, ChatMessage):
+        if question.role != "user":
+            raise RequestRefused(400, "Only a user message can be a question.")
+        read = Question(question)
+    else:
+        read = _read_body(question, client_history)
+    text = read.message.text
+    if not isinstance(read.message.content, list) and not text.replace("\ufffd", "").strip():
+        raise RequestRefused(400, "The message is empty.")
+    if len(text) > max_chars:
+        raise RequestRefused(413, f"The message is longer than {max_chars} characters.")
+    return read
+
+
+def shown_thread(body: cabc.Mapping[str, t.Any]) -> ShownThread:
+    """Return the thread id that a page says it shows; what is no text cannot be one of ours."""
+    value = body.get("thread_id", NOT_TOLD)
+    if value is None or value is NOT_TOLD or isinstance(value, str):
+        return value
+    return ""
+
+
+def _read_body(body: object, client_history: bool) -> Question:
+    if not isinstance(body, cabc.Mapping):
+        raise RequestRefused(400, "The request must be a JSON object.")
+    messages = body.get("messages")
+    if not isinstance(messages, list) or not all(isinstance(item, dict) for item in messages):
+        raise RequestRefused(400, "The request must have a list of messages.")
+    key = body.get("key")
+    if key is not None and not (isinstance(key, str) and 0 < len(key) <= MAX_CLIENT_KEY):
+        raise RequestRefused(400, f"The key must be text of 1 to {MAX_CLIENT_KEY} characters.")
+    if client_history:
+        *history, question = _client_messages(messages)
+        return Question(question, history)
+    asked = next((item for item in reversed(messages) if item.get("role") == "user"), None)
+    if asked is None:
+        raise RequestRefused(400, "The request must have a message of the user.")
+    return Question(_user_message(asked.get("text")), key=key, thread_id=shown_thread(body))
+
+
+def _client_messages(items: list[dict[str, t.Any]]) -> list[ChatMessage]:
+    messages = []
+    for item in items:
+        role, text = item.get("role"), item.get("text")
+        if not isinstance(role, str) or role not in _CLIENT_ROLES:
+            raise RequestRefused(400, "A message may only be of the user or the assistant.")
+        if not isinstance(text, str):
+            raise RequestRefused(400, "A message must have a text.")
+        messages.append(ChatMessage(_CLIENT_ROLES[role], text))
+    if not messages or messages[-1].role != "user":
+        raise RequestRefused(400, "The last message must be of the user.")
+    return messages[-CLIENT_HISTORY:]
+
+
+def _user_message(text: object) -> ChatMessage:
+    if not isinstance(text, str):
+        raise RequestRefused(400, "A message must have a text.")
+    return ChatMessage("user", text)

@@ -1,0 +1,39 @@
+"""A question that was asked before: its answer is looked up, no model is called again."""
+
+from __future__ import annotations
+
+from .errors import RequestRefused
+from .message import ChatMessage
+from .plugins.base import Appended
+from .plugins.base import ChatMemoryPlugin
+from .plugins.base import Scope
+from .plugins.rules import sequence_of
+
+_PAGE = 100
+
+
+def first_asked(plugin: ChatMemoryPlugin, scope: Scope, appended: Appended, text: str) -> ChatMessage:
+    """Return the stored question of a repeat.
+
+    :param text: what is asked now.
+    :raises RequestRefused: 409 if it was another text, or is no longer stored.
+    """
+    stored = plugin.load_messages(scope, appended.thread_id, after=appended.sequence - 1, limit=1)
+    if not stored or stored[0].sequence != appended.sequence:
+        raise RequestRefused(409, "This message was already answered, and the answer is no longer stored.")
+    if stored[0].text != text:
+        raise RequestRefused(409, "Another message was sent under the same key.")
+    return stored[0]
+
+
+def answer_to(plugin: ChatMemoryPlugin, scope: Scope, thread_id: str, question: ChatMessage) -> ChatMessage | None:
+    """Return the message that ended the question's turn, if it has ended."""
+    after = sequence_of(question)
+    while True:
+        page = plugin.load_messages(scope, thread_id, after=after, limit=_PAGE)
+        for message in page:
+            if message.turn == question.turn and message.role == "assistant" and message.status is not None:
+                return message
+        if len(page) < _PAGE:
+            return None
+        after = sequence_of(page[-1])

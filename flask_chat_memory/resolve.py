@@ -1,0 +1,61 @@
+"""Makes options that depend on the app plain, on first use: paths in the instance folder, the site's database."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import os
+import typing as t
+
+import flask
+import msgspec
+import sqlalchemy as sa
+
+from .errors import ConfigurationError
+from .plugins.options import definitions_of
+from .plugins.options import PluginOptions
+
+DEFAULT_DATABASE = "sqlite:///chat-memory.sqlite3"
+
+
+def resolve(app: flask.Flask, options: PluginOptions) -> PluginOptions:
+    """Return the options with values that no longer need the app.
+
+    :raises ConfigurationError: for what only the running app shows to be wrong.
+    """
+    changes = {}
+    for name, definition in definitions_of(type(options)).items():
+        if definition.app_bound is not None:
+            changes[name] = _RESOLVERS[definition.app_bound](app, options, getattr(options, name))
+    return msgspec.structs.replace(options, **changes) if changes else options
+
+
+def _database_url(app: flask.Flask, options: PluginOptions, url: str | None) -> str | None:
+    if url is None:
+        if getattr(options, "engine", None) is not None:
+            return None
+        url = DEFAULT_DATABASE
+    parsed = sa.make_url(url)
+    if parsed.get_backend_name() != "sqlite" or not parsed.database or parsed.database.startswith("file:"):
+        return url
+    path = os.path.join(app.instance_path, parsed.database)
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    return parsed.set(database=path).render_as_string(hide_password=False)
+
+
+def _engine(app: flask.Flask, options: PluginOptions, value: t.Any) -> sa.Engine | None:
+    if value is None or isinstance(value, sa.Engine):
+        return value
+    try:
+        with app.app_context():
+            engine = value.engine
+    except (RuntimeError, KeyError) as error:
+        raise ConfigurationError("engine: the db object is not set up for this app; call its init_app(app)") from error
+    if not isinstance(engine, sa.Engine):
+        raise ConfigurationError(f"engine: {type(value).__name__}.engine is no SQLAlchemy Engine")
+    return engine
+
+
+_RESOLVERS: dict[str, cabc.Callable[[flask.Flask, PluginOptions, t.Any], t.Any]] = {
+    "database url": _database_url,
+    "engine": _engine,
+}

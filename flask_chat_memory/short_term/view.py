@@ -1,0 +1,80 @@
+"""The order and the shape in which messages are shown to a model."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import typing as t
+
+from ..message import ChatMessage
+
+
+def by_turn(messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
+    """Group messages by turn, turns in the order of their questions.
+
+    Stored order is arrival, so the messages of turns that overlap are mixed. A message without a turn belongs to the
+    question before it.
+    """
+    groups: dict[str | int, list[ChatMessage]] = {}
+    place: str | int = 0
+    for count, message in enumerate(messages, 1):
+        if message.turn is not None:
+            place = message.turn
+        elif message.role == "user":
+            place = count
+        groups.setdefault(place, []).append(message)
+    return [message for group in groups.values() for message in group]
+
+
+def acceptable(messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
+    """Return messages in an order that strict providers accept.
+
+    Assistant messages without content are left out, tool calls without their results and results without their call
+    likewise, and user messages in a row are joined. Nothing stands before the first user message.
+    """
+    result: list[ChatMessage] = []
+    for message in _paired(list(messages)):
+        if message.role == "assistant" and not message.content and not message.tool_calls:
+            continue
+        if message.role in ("assistant", "tool") and not result:
+            continue
+        if message.role == "user" and result and result[-1].role == "user":
+            result[-1] = _joined(result[-1], message)
+        else:
+            result.append(message)
+    return result
+
+
+def _paired(messages: list[ChatMessage]) -> cabc.Iterator[ChatMessage]:
+    """Keep a tool call only with all of its results right behind it, and a result only behind its call."""
+    place = 0
+    while place < len(messages):
+        message = messages[place]
+        place += 1
+        if message.role == "tool":
+            continue
+        if not message.tool_calls:
+            yield message
+            continue
+        end = place
+        while end < len(messages) and messages[end].role == "tool":
+            end += 1
+        results = {result.tool_call_id: result for result in messages[place:end]}
+        wanted = [call.get("id") for call in message.tool_calls]
+        place = end
+        if all(call in results for call in wanted):
+            yield message
+            yield from (results[call] for call in wanted)
+        elif message.content:
+            yield ChatMessage.from_dict({k: v for k, v in message.to_dict().items() if k != "tool_calls"})
+
+
+def _joined(first: ChatMessage, second: ChatMessage) -> ChatMessage:
+    if isinstance(first.content, list) or isinstance(second.content, list):
+        return first.replace(content=[*_parts(first), *_parts(second)])
+    return first.replace(content=f"{first.text}\n\n{second.text}")
+
+
+def _parts(message: ChatMessage) -> list[dict[str, t.Any]]:
+    if isinstance(message.content, list):
+        return message.content
+    return [{"type": "text", "text": message.text}]

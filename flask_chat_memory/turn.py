@@ -1,0 +1,269 @@
+"""One exchange: from the question to the stored answer."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import dataclasses
+import logging
+import secrets
+import threading
+import types
+import typing as t
+
+import flask
+import msgspec
+
+from .errors import ChatMemoryError
+from .live import leases
+from .message import ChatMessage
+from .message import Usage
+from .plugins.base import ChatMemoryPlugin
+from .plugins.base import KeepsLiveTurns
+from .plugins.base import Scope
+from .short_term.view import acceptable
+from .stream import AnswerStream
+from .stream import EventStream
+from .stream import FAILED
+from .stream import NOT_STORED
+
+logger = logging.getLogger(__name__)
+
+THREAD_HEADER = "Chat-Memory-Thread"
+QUESTION_HEADER = "Chat-Memory-Question"
+ANSWER_HEADER = "Chat-Memory-Answer"
+NOTICE_HEADER = "Chat-Memory-Notice"
+NOT_STORED_NOTICE = "not-stored"
+
+
+def new_id() -> str:
+    """Return a new, unguessable id for a turn or a message."""
+    return secrets.token_urlsafe(16)
+
+
+@dataclasses.dataclass(frozen=True)
+class Place:
+    """Where a turn is stored."""
+
+    plugin: ChatMemoryPlugin
+    scope: Scope
+    thread_id: str
+
+
+class Turn:
+    """A question that waits for its answer.
+
+    The question is stored. End the turn with :meth:`finish`, :meth:`fail`, :meth:`stream`, :meth:`response` or
+    ``with turn:``; whichever comes first counts.
+
+    :ivar id: the turn's id, which all its messages carry.
+    :ivar question: the user message.
+    :ivar answer: the assistant message once the turn is over, or at once when the question is a repeat.
+    :ivar history: the messages before the question that the model sees.
+    :ivar system: the system prompt.
+    :ivar owner: whose conversation it is; None where nothing is stored on the server.
+    :ivar usage: what a streaming provider learned of the token usage; anything that :meth:`Usage.of` reads.
+    :ivar model: the model that answered.
+    :ivar repeated: the question was answered before: ``answer`` is that answer, and no model needs to be called.
+    :ivar notice: ``not-stored`` if the store was down and the turn goes on without it.
+    """
+
+    def __init__(
+        self,
+        *,
+        id: str,
+        chatbot: str,
+        question: ChatMessage,
+        answer_id: str,
+        history: list[ChatMessage],
+        system: str | None,
+        owner: str | None,
+        place: Place | None = None,
+        answer: ChatMessage | None = None,
+        notice: str | None = None,
+        now: cabc.Callable[[], str],
+    ) -> None:
+        self.id = id
+        self.chatbot = chatbot
+        self.question = question
+        self.answer_id = answer_id
+        self.history = history
+        self.system = system
+        self.owner = owner
+        self.answer = answer
+        self.repeated = answer is not None
+        self.notice = notice
+        self.usage: object = None
+        self.model: str | None = None
+        self._place = place
+        self._now = now
+        self._reply: ChatMessage | None = None
+        self._recorded: list[ChatMessage] = []
+        self._stored = self.repeated
+        self._streaming = False
+        self._ending = threading.Lock()
+        if self.lease and not self.repeated:
+            leases.hold(self)
+
+    @property
+    def text(self) -> str:
+        """The text of the question."""
+        return self.question.text
+
+    @property
+    def thread_id(self) -> str | None:
+        return self._place.thread_id if self._place else None
+
+    @property
+    def messages(self) -> list[dict[str, t.Any]]:
+        """What to send to the model: dicts of the OpenAI kind, the system prompt first, the question last."""
+        seen = acceptable([*self.history, self.question])
+        prompt = [] if self.system is None else [{"role": "system", "content": self.system}]
+        return prompt + [message.to_openai() for message in seen]
+
+    @property
+    def failed_before(self) -> bool:
+        """The question is a repeat of one whose turn failed."""
+        return self.repeated and self.answer is not None and self.answer.status == "failed"
+
+    @property
+    def lease(self) -> tuple[KeepsLiveTurns, Scope, str, str] | None:
+        """What names the turn's live record: the plugin, the scope, the thread id and the turn id."""
+        if self._place is None or not isinstance(self._place.plugin, KeepsLiveTurns):
+            return None
+        return self._place.plugin, self._place.scope, self._place.thread_id, self.id
+
+    def record(self, message: ChatMessage) -> None:
+        """Keep a message of the turn, such as a tool call or its result, to be stored with the answer."""
+        self._recorded.append(self._stamped(message, new_id()))
+
+    def reply(self, message: ChatMessage) -> None:
+        """Take an assistant message as the answer, with everything that it carries besides text."""
+        self._reply = message
+
+    def finish(self, text: str, usage: object = None, model: str | None = None) -> ChatMessage:
+        """Store the complete answer and return it.
+
+        :raises StorageError: if the store fails.
+        """
+        self.usage = usage if usage is not None else self.usage
+        self.model = model if model is not None else self.model
+        return self._end(text, "complete")
+
+    def fail(self, error: BaseException | str, text: str = "") -> ChatMessage:
+        """Store that the turn failed, with the text that came before; the error itself is logged, never stored."""
+        cause = error if isinstance(error, BaseException) else None
+        logger.error("turn %s failed (%s)", self.id, type(error).__name__ if cause else "error", exc_info=cause)
+        return self._end(text, "failed")
+
+    def leave(self, text: str = "") -> ChatMessage:
+        """Store what there is of the answer, because its reader has left."""
+        return self._end(text, "partial")
+
+    def stream(self, pieces: cabc.Iterable[str]) -> AnswerStream:
+        """Pass the pieces of the answer through; the answer is stored when they end, fail, or ``close()`` is called."""
+        self._streaming = True
+        return AnswerStream(self, [self.answer.text] if self.repeated and self.answer else pieces)
+
+    def response(self, answer: str | ChatMessage | cabc.Iterable[str]) -> flask.Response:
+        """Answer the request that asked: a stream of server-sent events, or JSON for a client that accepts only that.
+
+        :param answer: the text, an assistant message, or the pieces of the text.
+        """
+        try:
+            stream = self.stream(self.pieces(answer))
+        except TypeError as error:
+            self.fail(error)
+            raise
+        accepted = flask.request.accept_mimetypes.best_match(["text/event-stream", "application/json"])
+        if accepted == "application/json":
+            response = self._json(stream)
+        else:
+            response = flask.Response(EventStream(stream, self.failed_before), content_type="text/event-stream")
+            response.headers["X-Accel-Buffering"] = "no"
+        response.headers["Cache-Control"] = "private, no-store"
+        for header, value in (
+            (THREAD_HEADER, self.thread_id),
+            (QUESTION_HEADER, self.question.id),
+            (ANSWER_HEADER, self.answer_id),
+            (NOTICE_HEADER, self.notice),
+        ):
+            if value is not None:
+                response.headers[header] = value
+        return response
+
+    def pieces(self, answer: object) -> cabc.Iterable[str]:
+        """Return the text of whatever a provider gave, as pieces."""
+        if isinstance(answer, str):
+            return [answer]
+        if isinstance(answer, ChatMessage):
+            self.reply(answer)
+            return [answer.text]
+        if isinstance(answer, cabc.Iterable) and not isinstance(answer, (bytes, cabc.Mapping)):
+            return answer
+        raise TypeError(f"a provider gives str, ChatMessage or an iterable of str, not {type(answer).__name__}")
+
+    def __enter__(self) -> Turn:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: types.TracebackType | None
+    ) -> None:
+        if isinstance(error, Exception):
+            self.fail(error)
+        elif error is not None or not self._streaming:
+            self.leave()
+
+    def _json(self, stream: AnswerStream) -> flask.Response:
+        code, error = 200, None
+        try:
+            for _ in stream:
+                pass
+        except ChatMemoryError:
+            logger.exception("the answer of turn %s was not stored", self.id)
+            code, error = 503, NOT_STORED
+        except Exception:
+            # fail() has logged it.
+            code, error = 502, FAILED
+        body = {"thread_id": self.thread_id, "question_id": self.question.id, "answer_id": self.answer_id}
+        if error is not None:
+            body["error"] = error
+        else:
+            answer = t.cast(ChatMessage, self.answer)
+            body |= {"role": "ai", "text": answer.text, "status": answer.status}
+        response = flask.jsonify(body)
+        response.status_code = code
+        return response
+
+    def _end(self, text: str, status: str) -> ChatMessage:
+        with self._ending:
+            if self.answer is None:
+                self.answer = self._answered(text, status)
+            if not self._stored:
+                try:
+                    self._store([*self._recorded, self.answer])
+                finally:
+                    leases.release(self)
+                self._stored = True
+            return self.answer
+
+    def _store(self, batch: list[ChatMessage]) -> None:
+        place = self._place
+        if place is None:
+            return
+        key, reply_to = f"answer:{self.id}", t.cast(str, self.question.id)
+        if isinstance(place.plugin, KeepsLiveTurns):
+            place.plugin.end_turn(place.scope, place.thread_id, self.id, batch, key=key, reply_to=reply_to)
+        else:
+            place.plugin.append_messages(place.scope, place.thread_id, batch, key=key, reply_to=reply_to)
+
+    def _answered(self, text: str, status: str) -> ChatMessage:
+        # A stream that ran to its end may have come from a message, which holds more than text.
+        reply = self._reply if self._reply and status == "complete" else ChatMessage("assistant", text or None)
+        usage = Usage.of(self.usage) if self.usage is not None else reply.usage
+        details = {"status": status, "model": self.model or reply.model}
+        if usage is not None:
+            details["usage"] = msgspec.to_builtins(usage)
+        return self._stamped(reply, self.answer_id).replace(**{k: v for k, v in details.items() if v is not None})
+
+    def _stamped(self, message: ChatMessage, id: str) -> ChatMessage:
+        return message.replace(id=id, turn=self.id, created_at=self._now())

@@ -1,0 +1,34 @@
+"""The texts of the widget, in English; a site replaces any of them."""
+
+LABELS: dict[str, str] = {
+    # Names of regions, fields and buttons
+    "log": "Conversation",
+    "input": "Your message",
+    "placeholder": "Write a message…",
+    "send": "Send",
+    "stop": "Stop",
+    "reset": "Clear chat",
+    "new_chat": "New chat",
+    "earlier": "Show earlier messages",
+    # Who speaks
+    "user": "You",
+    "ai": "Assistant",
+    # Notes below a message
+    "partial": "Answer was cut off",
+    "failed": "Answer was cut off",
+    "stopped": "Stopped",
+    "no_answer": "No answer",
+    "pending": "Being answered…",
+    "not_sent": "Not sent",
+    "not_stored": "Not saved: this exchange will be gone after a reload.",
+    # Announced to screen readers
+    "answering": "The assistant is writing…",
+    "answered": "Answer complete",
+    "cleared": "The conversation is empty now.",
+    # Notices and errors
+    "unavailable": "Your earlier messages cannot be shown right now.",
+    "no_script": "Please switch on JavaScript to write a message.",
+    "network": "The connection was lost. Please try again.",
+    "error": "Something went wrong. Please try again, or reload the page.",
+}
+"""Default of every visible or announced text, by the key under which a site overrides it."""

@@ -1,0 +1,149 @@
+"""The routes that the widget calls."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.resources
+import logging
+import typing as t
+
+import flask
+from werkzeug.exceptions import HTTPException
+
+from ..conversation import Conversation
+from ..errors import ChatMemoryError
+from ..errors import RequestRefused
+from ..question import NOT_TOLD
+from ..question import shown_thread
+from .origin import refuse_cross_site
+from .shown import shown_messages
+
+if t.TYPE_CHECKING:
+    from ..extension import ChatMemory
+
+logger = logging.getLogger(__name__)
+
+MAX_BODY = 16 * 1024 * 1024
+"""Bytes of a request body, where the site sets no ``MAX_CONTENT_LENGTH`` of its own."""
+UNAVAILABLE = "The chat is not available just now. Please try again later."
+
+
+def chat_memory() -> ChatMemory:
+    """Return the extension of the current app."""
+    return t.cast("ChatMemory", flask.current_app.extensions["chat_memory"])
+
+
+def make_blueprint(url_prefix: str) -> flask.Blueprint:
+    """Make the routes of one app: made anew for each, for the prefix comes from its configuration."""
+    blueprint = flask.Blueprint(
+        "chat_memory",
+        __name__,
+        url_prefix=url_prefix,
+        template_folder="templates",
+        static_folder="static",
+        # In the path and not behind it, so that modules that import each other stay of one version.
+        static_url_path=f"/static/{_static_version()}",
+    )
+    blueprint.before_request(_check_request)
+    blueprint.after_request(_keep_private)
+    blueprint.register_error_handler(HTTPException, _refused)
+    blueprint.register_error_handler(RequestRefused, _refused)
+    blueprint.register_error_handler(ChatMemoryError, _failed)
+    blueprint.add_url_rule("/<chatbot>/history", view_func=history)
+    blueprint.add_url_rule("/<chatbot>/messages", view_func=messages, methods=["POST"])
+    blueprint.add_url_rule("/<chatbot>/reset", view_func=reset, methods=["POST"])
+    blueprint.add_url_rule("/<chatbot>/threads", view_func=new_chat, methods=["POST"])
+    blueprint.add_url_rule("/<chatbot>/threads/<thread_id>/open", view_func=open_thread, methods=["POST"])
+    return blueprint
+
+
+def history(chatbot: str) -> flask.Response:
+    """Return a page of the history: the newest one, or the one before a cursor."""
+    conversation = _conversation(chatbot)
+    before = flask.request.args.get("before")
+    if before is not None and not before.isdecimal():
+        raise RequestRefused(400, "The cursor must be a number.")
+    shown = flask.request.args.get("thread_id", NOT_TOLD)
+    preload = chat_memory().settings.preload
+    page = conversation.page(preload, int(before[:18]) if before else None, shown)
+    return flask.jsonify(
+        mode=conversation.mode,
+        thread_id=page.thread_id,
+        messages=shown_messages(page),
+        has_more=page.cursor is not None,
+        cursor=page.cursor,
+    )
+
+
+def messages(chatbot: str) -> flask.Response:
+    """Take a question and answer it through the provider."""
+    conversation = _conversation(chatbot)
+    # Asked for first, so that nothing is stored where nobody can answer.
+    conversation.require_provider()
+    turn = conversation.turn(flask.request.get_json(silent=True))
+    return turn.response(flask.stream_with_context(conversation.answer_pieces(turn)))
+
+
+def reset(chatbot: str) -> flask.Response:
+    """Delete the thread and start a new one."""
+    body = flask.request.get_json(silent=True)
+    shown = shown_thread(body) if isinstance(body, dict) else NOT_TOLD
+    return flask.jsonify(thread_id=_conversation(chatbot).reset(shown))
+
+
+def new_chat(chatbot: str) -> flask.Response:
+    """Start a new thread and keep the former one."""
+    return flask.jsonify(thread_id=_many_threads(chatbot).new_chat())
+
+
+def open_thread(chatbot: str, thread_id: str) -> flask.Response:
+    """Go on with another thread."""
+    if not _many_threads(chatbot).open(thread_id):
+        flask.abort(404, "There is no such conversation.")
+    return flask.jsonify(thread_id=thread_id)
+
+
+def _conversation(chatbot: str) -> Conversation:
+    memory = chat_memory()
+    if chatbot not in memory.settings.chatbots:
+        flask.abort(404, "There is no such chatbot.")
+    return memory.conversation(chatbot)
+
+
+def _many_threads(chatbot: str) -> Conversation:
+    conversation = _conversation(chatbot)
+    plugin = chat_memory().plugin_for(chatbot)
+    if plugin is None or plugin.options.threads != "many":
+        flask.abort(404, "This chatbot has one conversation for each visitor.")
+    return conversation
+
+
+def _check_request() -> None:
+    if flask.request.max_content_length is None:
+        flask.request.max_content_length = MAX_BODY
+    refuse_cross_site()
+
+
+def _keep_private(response: flask.Response) -> flask.Response:
+    if flask.request.endpoint != "chat_memory.static":
+        response.headers["Cache-Control"] = "private, no-store"
+    return response
+
+
+def _refused(error: HTTPException) -> tuple[flask.Response, int]:
+    if error.response is not None:
+        return t.cast(flask.Response, error.response), error.response.status_code
+    return flask.jsonify(error=error.description), error.code or 500
+
+
+def _failed(error: ChatMemoryError) -> tuple[flask.Response, int]:
+    logger.error("a request was not answered: %s", error, exc_info=error)
+    return flask.jsonify(error=UNAVAILABLE), 503
+
+
+def _static_version() -> str:
+    digest = hashlib.blake2b(digest_size=6)
+    static = importlib.resources.files("flask_chat_memory.web") / "static"
+    for file in sorted(static.iterdir(), key=lambda file: file.name):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
