@@ -12,7 +12,6 @@ from .errors import UnknownPlugin as UnknownPlugin
 from .errors import UnknownThread as UnknownThread
 from .extension import ChatMemory as ChatMemory
 from .message import ChatMessage as ChatMessage
-from .message import Usage as Usage
 from .plugins.base import Appended as Appended
 from .plugins.base import ChatMemoryPlugin as ChatMemoryPlugin
 from .plugins.base import CurrentThread as CurrentThread
@@ -25,3 +24,4 @@ from .plugins.options import PluginOptions as PluginOptions
 from .plugins.registry import chat_memory_plugin as chat_memory_plugin
 from .plugins.registry import PluginDefinition as PluginDefinition
 from .turn import Turn as Turn
+from .usage import Usage as Usage

@@ -7,38 +7,28 @@ import dataclasses
 import logging
 import typing as t
 
+from .asking import stored_turn
+from .asking import unstored_turn
 from .config import ChatbotSettings
 from .config import Settings
 from .errors import ConfigurationError
 from .errors import RequestRefused
 from .errors import StorageError
-from .live import LEASE
 from .live import settle
-from .live import timestamp
 from .location import Location
 from .location import Visitor
 from .message import ChatMessage
-from .plugins.base import Appended
 from .plugins.base import ChatMemoryPlugin
 from .plugins.base import CurrentThread
-from .plugins.base import KeepsLiveTurns
-from .plugins.base import LiveTurn
 from .plugins.base import Scope
 from .plugins.rules import sequence_of
 from .provider import Provider
 from .provider import run
 from .question import NOT_TOLD
-from .question import Question
 from .question import read_question
 from .question import ShownThread
-from .repeat import answer_to
-from .repeat import first_asked
-from .short_term.chain import apply_chain
-from .short_term.history import History
 from .short_term.view import by_turn
-from .turn import new_id
 from .turn import NOT_STORED_NOTICE
-from .turn import Place
 from .turn import Turn
 
 logger = logging.getLogger(__name__)
@@ -147,14 +137,15 @@ class Conversation:
         if not self._chatbot.enabled:
             raise RequestRefused(403, "This chatbot is switched off.")
         if self._plugin is None or not self._chatbot.history:
-            return self._unstored_turn(asked, apply_chain(self._chatbot.short_term, History.of(asked.history)))
+            return unstored_turn(self._chatbot, self._visitor, asked)
         scope = Scope(self._visitor.claim(), self.chatbot)
+        location = Location(self._plugin, scope, self._visitor, asked.thread_id)
         try:
-            return self._stored_turn(Location(self._plugin, scope, self._visitor, asked.thread_id), asked)
+            return stored_turn(self._chatbot, self._visitor, location, asked)
         except StorageError as error:
             if self._settings.on_unavailable == "answer":
                 logger.exception("a turn goes on without its conversation")
-                return self._unstored_turn(asked, [], notice=NOT_STORED_NOTICE)
+                return unstored_turn(self._chatbot, self._visitor, asked, NOT_STORED_NOTICE)
             if not self._in_request:
                 raise
             logger.exception("a turn was refused")
@@ -239,57 +230,3 @@ class Conversation:
     def _read(self, location: Location, limit: int, before: int | None) -> list[ChatMessage]:
         # One more than wanted, to know whether there are older ones.
         return location.newest(limit + 1) if before is None else location.load(limit + 1, before)
-
-    def _unstored_turn(self, asked: Question, history: list[ChatMessage], notice: str | None = None) -> Turn:
-        question = asked.message.replace(id=new_id())
-        return self._make_turn(question, new_id(), history, place=None, notice=notice)
-
-    def _stored_turn(self, location: Location, asked: Question) -> Turn:
-        plugin, scope = location.plugin, location.scope
-        history = apply_chain(self._chatbot.short_term, History(location.newest))
-        if location.thread_id is not None:
-            settle(plugin, scope, location.thread_id, history)
-        turn, answer_id = new_id(), new_id()
-        question = asked.message.replace(id=new_id(), turn=turn, created_at=timestamp(plugin))
-        key = f"question:{asked.key or new_id()}"
-        if isinstance(plugin, KeepsLiveTurns):
-            live = LiveTurn(turn, t.cast(str, question.id), answer_id, plugin.clock() + LEASE)
-            appended = plugin.start_turn(scope, location.write_id, question, key=key, live=live)
-        else:
-            appended = t.cast(Appended, plugin.append_messages(scope, location.write_id, [question], key=key))
-        self._visitor.remember(appended.thread_id)
-        place = Place(plugin, scope, appended.thread_id)
-        if appended.repeated:
-            return self._repeated_turn(place, appended, question.text)
-        return self._make_turn(question, answer_id, history, place)
-
-    def _repeated_turn(self, place: Place, appended: Appended, text: str) -> Turn:
-        question = first_asked(place.plugin, place.scope, appended, text)
-        settle(place.plugin, place.scope, place.thread_id, [question])
-        answer = answer_to(place.plugin, place.scope, place.thread_id, question)
-        if answer is None:
-            raise RequestRefused(409, "This message is still being answered.")
-        return self._make_turn(question, t.cast(str, answer.id), [], place, answer=answer)
-
-    def _make_turn(
-        self,
-        question: ChatMessage,
-        answer_id: str,
-        history: list[ChatMessage],
-        place: Place | None,
-        answer: ChatMessage | None = None,
-        notice: str | None = None,
-    ) -> Turn:
-        return Turn(
-            id=question.turn or new_id(),
-            chatbot=self.chatbot,
-            question=question,
-            answer_id=answer_id,
-            history=history,
-            system=self._chatbot.system_prompt,
-            owner=self._visitor.owner,
-            place=place,
-            answer=answer,
-            notice=notice,
-            now=lambda: timestamp(self._plugin),
-        )

@@ -62,8 +62,8 @@ def settle(plugin: ChatMemoryPlugin, scope: Scope, thread_id: str, messages: cab
     return Settled(frozenset(running), bool(dead))
 
 
-def timestamp(plugin: ChatMemoryPlugin | None) -> str:
-    """Return the plugin's time as messages carry it: ISO 8601, UTC."""
+def timestamp(plugin: ChatMemoryPlugin | None = None) -> str:
+    """Return the time, by the plugin's clock, as messages carry it: ISO 8601, UTC."""
     now = plugin.clock() if plugin else time.time()
     return dt.datetime.fromtimestamp(now, dt.UTC).isoformat().replace("+00:00", "Z")
 

@@ -11,6 +11,7 @@ import msgspec
 
 from .errors import CorruptRecord
 from .errors import InvalidMessage
+from .usage import Usage
 from .values import clean
 from .values import plain
 from .values import plain_key
@@ -18,6 +19,7 @@ from .values import plain_key
 Role = t.Literal["system", "user", "assistant", "tool", "developer"]
 Part = dict[str, t.Any]
 Content = str | list[Part] | None
+T = t.TypeVar("T")
 
 _PROVIDER_KEYS = ("role", "content", "name", "tool_calls", "tool_call_id")
 _encode = msgspec.json.encode
@@ -47,53 +49,14 @@ class _Shape(msgspec.Struct, gc=False):
 _KEYS = frozenset(_Shape.__struct_fields__)
 
 
-class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Token counts of one model call; None is unknown."""
+class _Field(t.Generic[T]):
+    """A key of the dict form, to be read as an attribute; None if it is not set."""
 
-    input: int | None = None
-    output: int | None = None
-    cached: int | None = None
-    reasoning: int | None = None
-    total: int | None = None
+    def __init__(self, name: str) -> None:
+        self._name = name
 
-    @classmethod
-    def of(cls, value: object) -> Usage:
-        """Read a Usage, a dict, or the usage object of a provider's client.
-
-        Our own names and those of the OpenAI and Anthropic APIs are known (``prompt_tokens``, ``input_tokens``,
-        ``prompt_tokens_details.cached_tokens`` ...). What is no count (negative, not an int) is unknown.
-        """
-        if isinstance(value, Usage):
-            return value
-        return cls(**{name: _first_count(value, paths) for name, paths in _USAGE_PATHS.items()})
-
-
-_USAGE_PATHS = {
-    "input": ("input", "input_tokens", "prompt_tokens"),
-    "output": ("output", "output_tokens", "completion_tokens"),
-    "cached": (
-        "cached",
-        "cache_read_input_tokens",
-        "input_tokens_details.cached_tokens",
-        "prompt_tokens_details.cached_tokens",
-    ),
-    "reasoning": (
-        "reasoning",
-        "output_tokens_details.reasoning_tokens",
-        "completion_tokens_details.reasoning_tokens",
-    ),
-    "total": ("total", "total_tokens"),
-}
-
-
-def _first_count(value: object, paths: tuple[str, ...]) -> int | None:
-    for path in paths:
-        found: t.Any = value
-        for name in path.split("."):
-            found = found.get(name) if isinstance(found, cabc.Mapping) else getattr(found, name, None)
-        if type(found) is int and found >= 0:
-            return found
-    return None
+    def __get__(self, message: ChatMessage, owner: type[ChatMessage] | None = None) -> T:
+        return t.cast(T, message._fields.get(self._name))
 
 
 class ChatMessage:
@@ -110,6 +73,17 @@ class ChatMessage:
     """
 
     __slots__ = ("_append_key", "_fields", "_sequence")
+
+    role = _Field[str]("role")
+    content = _Field[Content]("content")
+    tool_calls = _Field[list[dict[str, t.Any]] | None]("tool_calls")
+    tool_call_id = _Field[str | None]("tool_call_id")
+    name = _Field[str | None]("name")
+    model = _Field[str | None]("model")
+    status = _Field[str | None]("status")
+    turn = _Field[str | None]("turn")
+    id = _Field[str | None]("id")
+    created_at = _Field[str | None]("created_at")
 
     def __init__(
         self,
@@ -227,53 +201,13 @@ class ChatMessage:
         return result
 
     @property
-    def role(self) -> str:
-        return t.cast(str, self._fields["role"])
-
-    @property
-    def content(self) -> Content:
-        return t.cast(Content, self._fields.get("content"))
-
-    @property
-    def tool_calls(self) -> list[dict[str, t.Any]] | None:
-        return t.cast("list[dict[str, t.Any]] | None", self._fields.get("tool_calls"))
-
-    @property
-    def tool_call_id(self) -> str | None:
-        return self._fields.get("tool_call_id")
-
-    @property
-    def name(self) -> str | None:
-        return self._fields.get("name")
-
-    @property
-    def metadata(self) -> dict[str, t.Any]:
-        return t.cast("dict[str, t.Any]", self._fields.get("metadata") or {})
-
-    @property
     def usage(self) -> Usage | None:
         value = self._fields.get("usage")
         return None if value is None else Usage.of(value)
 
     @property
-    def model(self) -> str | None:
-        return self._fields.get("model")
-
-    @property
-    def status(self) -> str | None:
-        return self._fields.get("status")
-
-    @property
-    def turn(self) -> str | None:
-        return self._fields.get("turn")
-
-    @property
-    def id(self) -> str | None:
-        return self._fields.get("id")
-
-    @property
-    def created_at(self) -> str | None:
-        return self._fields.get("created_at")
+    def metadata(self) -> dict[str, t.Any]:
+        return self._fields.get("metadata") or {}
 
     @property
     def sequence(self) -> int | None:

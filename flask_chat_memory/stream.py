@@ -23,11 +23,13 @@ class AnswerStream:
     """Iterates over the pieces of an answer and stores what came.
 
     An object and no generator: a generator that never started would run no ``finally``.
+
+    :param source: where the pieces come from; its ``close()`` is called when the stream ends early.
     """
 
-    def __init__(self, turn: Turn, pieces: cabc.Iterable[str]) -> None:
+    def __init__(self, turn: Turn, pieces: cabc.Iterable[str], source: object) -> None:
         self._turn = turn
-        self._source = pieces
+        self._source = source
         self._pieces = iter(pieces)
         self._texts: list[str] = []
 

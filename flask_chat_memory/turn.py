@@ -16,7 +16,6 @@ import msgspec
 from .errors import ChatMemoryError
 from .live import leases
 from .message import ChatMessage
-from .message import Usage
 from .plugins.base import ChatMemoryPlugin
 from .plugins.base import KeepsLiveTurns
 from .plugins.base import Scope
@@ -25,6 +24,7 @@ from .stream import AnswerStream
 from .stream import EventStream
 from .stream import FAILED
 from .stream import NOT_STORED
+from .usage import Usage
 
 logger = logging.getLogger(__name__)
 
@@ -161,8 +161,7 @@ class Turn:
 
     def stream(self, pieces: cabc.Iterable[str]) -> AnswerStream:
         """Pass the pieces of the answer through; the answer is stored when they end, fail, or ``close()`` is called."""
-        self._streaming = True
-        return AnswerStream(self, [self.answer.text] if self.repeated and self.answer else pieces)
+        return AnswerStream(self, self._told(pieces), source=pieces)
 
     def response(self, answer: str | ChatMessage | cabc.Iterable[str]) -> flask.Response:
         """Answer the request that asked: a stream of server-sent events, or JSON for a client that accepts only that.
@@ -170,14 +169,16 @@ class Turn:
         :param answer: the text, an assistant message, or the pieces of the text.
         """
         try:
-            stream = self.stream(self.pieces(answer))
+            pieces = self.pieces(answer)
         except TypeError as error:
             self.fail(error)
             raise
         accepted = flask.request.accept_mimetypes.best_match(["text/event-stream", "application/json"])
         if accepted == "application/json":
-            response = self._json(stream)
+            response = self._json(self.stream(pieces))
         else:
+            # What yields the pieces may read the request, as the view could.
+            stream = AnswerStream(self, self._told(flask.stream_with_context(iter(pieces))), source=pieces)
             response = flask.Response(EventStream(stream, self.failed_before), content_type="text/event-stream")
             response.headers["X-Accel-Buffering"] = "no"
         response.headers["Cache-Control"] = "private, no-store"
@@ -212,6 +213,10 @@ class Turn:
             self.fail(error)
         elif error is not None or not self._streaming:
             self.leave()
+
+    def _told(self, pieces: cabc.Iterable[str]) -> cabc.Iterable[str]:
+        self._streaming = True
+        return [self.answer.text] if self.repeated and self.answer else pieces
 
     def _json(self, stream: AnswerStream) -> flask.Response:
         code, error = 200, None

@@ -81,7 +81,7 @@ def messages(chatbot: str) -> flask.Response:
     # Asked for first, so that nothing is stored where nobody can answer.
     conversation.require_provider()
     turn = conversation.turn(flask.request.get_json(silent=True))
-    return turn.response(flask.stream_with_context(conversation.answer_pieces(turn)))
+    return turn.response(conversation.answer_pieces(turn))
 
 
 def reset(chatbot: str) -> flask.Response:

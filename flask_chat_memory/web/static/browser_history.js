@@ -1,55 +1,52 @@
-// Client mode: the conversation is kept in this browser, shared by its tabs.
-
 function attempt(work) {
   try {
-    return work();
+    return work()
   } catch {
-    return null; // storage blocked, full or filled with something else
+    return null // blocked, full, or not ours
   }
 }
 
-// Remove the conversations of a chatbot, of whatever owner, except one
 export function forget(key, except) {
   attempt(() => {
     for (const found of Object.keys(localStorage)) {
-      if (found.startsWith(prefixOf(key)) && found !== except) localStorage.removeItem(found);
+      if (found.startsWith(prefixOf(key)) && found !== except) localStorage.removeItem(found)
     }
-  });
+  })
 }
 
 function prefixOf(key) {
-  return key.replace(/[^:]*$/, "");
+  return key.replace(/[^:]*$/, "")
 }
 
 function isMessage({ role, text, id }) {
-  return /^(user|ai)$/.test(role) && typeof text === "string" && typeof id === "string";
+  return ["user", "ai"].includes(role) && typeof text === "string" && typeof id === "string"
 }
 
 export class BrowserHistory {
   constructor(key, adopt) {
-    this.key = key;
-    const found = adopt && !this.read().length && attempt(() => localStorage.getItem(prefixOf(key) + "anon"));
-    if (found) attempt(() => localStorage.setItem(key, found));
-    forget(key, key);
+    this.key = key
+    const found = adopt && !this.read().length && attempt(() => localStorage.getItem(prefixOf(key) + "anon"))
+    if (found) attempt(() => localStorage.setItem(key, found))
+    forget(key, key)
   }
 
   read() {
-    return attempt(() => JSON.parse(localStorage.getItem(this.key)).filter(isMessage)) ?? [];
+    return attempt(() => JSON.parse(localStorage.getItem(this.key)).filter(isMessage)) ?? []
   }
 
-  // An answer goes below its question, and nowhere when another tab cleared that
+  // An answer whose question another tab has cleared is dropped
   add(message, question) {
     const add = () => {
-      const messages = this.read();
-      const place = question ? messages.findIndex(({ id }) => id === question) + 1 : messages.length;
-      if (place || !question) messages.splice(place, 0, message);
-      this.write(messages.slice(-200));
-    };
-    return navigator.locks ? navigator.locks.request(this.key, add) : add();
+      const messages = this.read()
+      const place = question ? messages.findIndex(({ id }) => id === question) + 1 : messages.length
+      if (place || !question) messages.splice(place, 0, message)
+      this.write(messages.slice(-200))
+    }
+    return navigator.locks ? navigator.locks.request(this.key, add) : add()
   }
 
   write(messages) {
-    const write = () => localStorage.setItem(this.key, JSON.stringify(messages)) ?? true;
-    while (messages.length && !attempt(write)) messages = messages.slice(messages.length / 2 + 1);
+    const write = () => localStorage.setItem(this.key, JSON.stringify(messages)) ?? true
+    while (messages.length && !attempt(write)) messages = messages.slice(messages.length / 2 + 1)
   }
 }

@@ -1,240 +1,235 @@
-// The <chat-memory> element: sends questions and shows the answers as they come.
-import { BrowserHistory, forget } from "./browser_history.js";
-import { readEvents } from "./events.js";
-import { MessageLog } from "./message_log.js";
+import { BrowserHistory, forget } from "./browser_history.js"
+import { readEvents } from "./events.js"
+import { MessageLog } from "./message_log.js"
 
 class ChatMemory extends HTMLElement {
   connectedCallback() {
-    addEventListener("storage", this);
-    if (!this.log) this.start();
+    addEventListener("storage", this)
+    if (!this.log) this.start()
   }
 
   disconnectedCallback() {
-    removeEventListener("storage", this);
-    this.stop();
+    removeEventListener("storage", this)
+    this.stop()
   }
 
   part(name) {
-    return this.querySelector(".chat-memory-" + name);
+    return this.querySelector(".chat-memory-" + name)
   }
 
   start() {
-    const { labels, mode, threadId, cursor, storageKey } = this.dataset;
-    this.labels = JSON.parse(labels);
-    this.thread = threadId ?? null;
-    this.cursor = cursor;
-    this.input = this.part("input");
-    this.log = new MessageLog(this);
+    const { labels, mode, threadId, cursor, storageKey } = this.dataset
+    this.labels = JSON.parse(labels)
+    this.thread = threadId ?? null
+    this.cursor = cursor
+    this.input = this.part("input")
+    this.log = new MessageLog(this)
     if (mode === "client") {
-      this.history = new BrowserHistory(storageKey, "adopt" in this.dataset);
-      this.showStored();
-    } else forget(storageKey);
-    this.listen();
-    this.showState();
+      this.history = new BrowserHistory(storageKey, "adopt" in this.dataset)
+      this.showStored()
+    } else forget(storageKey)
+    this.listen()
+    this.showState()
   }
 
   listen() {
     this.addEventListener("click", ({ target: { dataset } }) => {
-      if (dataset.action) this[dataset.action](dataset.url);
-    });
+      if (dataset.action) this[dataset.action](dataset.url)
+    })
     this.input.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-      event.preventDefault();
-      this.send();
-    });
-    this.part("scroll").addEventListener("scroll", () => this.log.isAtTop && this.showEarlier());
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return
+      event.preventDefault()
+      this.send()
+    })
+    this.part("scroll").addEventListener("scroll", () => this.log.isAtTop && this.showEarlier())
   }
 
   showState() {
-    const isBusy = Boolean(this.running);
-    for (const control of this.querySelectorAll("button, textarea")) control.disabled = this.isRestarting;
-    this.part("scroll").ariaBusy = isBusy;
-    this.part("send").hidden = isBusy;
-    this.part("stop").hidden = !isBusy;
-    this.part("earlier").hidden = !this.cursor;
+    const isBusy = Boolean(this.running)
+    for (const control of this.querySelectorAll("button, textarea")) control.disabled = this.isRestarting
+    this.part("scroll").ariaBusy = isBusy
+    this.part("send").hidden = isBusy
+    this.part("stop").hidden = !isBusy
+    this.part("earlier").hidden = !this.cursor
   }
 
   say(status, alert = "") {
-    this.part("status").textContent = status;
-    this.part("alert").textContent = alert;
+    this.part("status").textContent = status
+    this.part("alert").textContent = alert
   }
 
   async attempt(work) {
     try {
-      return await work();
+      await work()
+      return "complete"
     } catch ({ name, sentence = this.labels.network }) {
-      if (name === "AbortError") {
-        this.say(this.labels.stopped);
-        return "stopped";
-      }
-      this.say("", sentence);
-      return "failed";
+      const isStopped = name === "AbortError"
+      this.say("", isStopped ? "" : sentence)
+      return isStopped ? "stopped" : "failed"
     }
   }
 
   async readReply(response) {
-    const reply = await response.json().catch(() => null);
-    if (response.ok && reply) return reply;
-    throw { sentence: reply?.error ?? this.labels.error };
+    const reply = await response.json().catch(() => ({ error: this.labels.error }))
+    if (!response.ok || reply.error) throw { sentence: reply.error }
+    return reply
   }
 
   post(url, body, signal) {
-    const headers = { "Content-Type": "application/json", Accept: "text/event-stream" };
-    if (this.dataset.csrfToken) headers["X-CSRFToken"] = this.dataset.csrfToken;
-    return fetch(url, { method: "POST", headers, signal, body: JSON.stringify(body) });
+    const headers = { "Content-Type": "application/json", Accept: "text/event-stream" }
+    if (this.dataset.csrfToken) headers["X-CSRFToken"] = this.dataset.csrfToken
+    return fetch(url, { method: "POST", headers, signal, body: JSON.stringify(body) })
   }
 
   send() {
-    const text = this.input.value.trim();
-    if (!text || this.running || this.isRestarting) return;
-    this.input.value = "";
-    this.running = this.exchange(text);
-    this.showState();
-    this.input.focus();
+    const text = this.input.value.trim()
+    if (!text || this.running || this.isRestarting) return
+    this.input.value = ""
+    this.running = this.exchange(text)
+    this.showState()
+    this.input.focus()
   }
 
   stop() {
-    this.controller?.abort();
+    this.controller?.abort()
   }
 
   async exchange(text) {
-    const turn = this.startTurn(text);
-    const status = await this.attempt(() => this.receive(turn));
-    turn.answer.finish(status);
-    if (turn.isTaken || status === "stopped") await this.keep(turn, status);
-    else this.takeBack(turn);
-    this.running = null;
-    this.showState();
-    this.input.focus();
+    const turn = this.startTurn(text)
+    const status = await this.attempt(() => this.receive(turn))
+    turn.answer.finish(status)
+    if (turn.id || status === "stopped") await this.keep(turn, status)
+    else this.takeBack(turn)
+    this.running = null
+    this.showState()
+    this.input.focus()
   }
 
   startTurn(text) {
-    const retried = this.unsent?.text === text && this.unsent;
-    if (retried) retried.bubble.remove();
-    this.unsent = null;
-    this.controller = new AbortController();
-    this.say(this.labels.answering);
-    const key = retried.key ?? crypto.getRandomValues(new Uint32Array(4)).join("-");
-    const bubble = this.log.add({ role: "user", text });
-    const answer = this.log.startAnswer();
-    return { text, key, bubble, answer, signal: this.controller.signal };
+    const retried = this.unsent?.text === text && this.unsent
+    if (retried) retried.bubble.remove()
+    this.unsent = null
+    this.controller = new AbortController()
+    this.say(this.labels.answering)
+    const key = retried.key ?? crypto.getRandomValues(new Uint32Array(4)).join("-")
+    const bubble = this.log.add({ role: "user", text })
+    const answer = this.log.startAnswer()
+    return { text, key, bubble, answer, signal: this.controller.signal }
   }
 
   async receive(turn) {
-    const earlier = this.history?.read().filter(({ text }) => text) ?? [];
-    const messages = [...earlier, { role: "user", text: turn.text }].slice(-200);
+    const earlier = this.history?.read().filter(({ text }) => text) ?? []
+    const messages = [...earlier, { role: "user", text: turn.text }].slice(-200)
     const body = {
       messages: messages.map(({ role, text }) => ({ role, text })),
       key: turn.key,
       thread_id: this.thread,
-    };
-    const response = await this.post(this.dataset.messagesUrl, body, turn.signal);
-    this.readHeaders(response, turn);
-    if (!turn.isStream) {
-      await this.readReply(response);
-      throw { sentence: this.labels.error };
     }
+    const response = await this.post(this.dataset.messagesUrl, body, turn.signal)
+    const isStream = /event-stream/.test(response.headers.get("Content-Type"))
+    const read = (name) => response.headers.get("Chat-Memory-" + name)
+    if (isStream || read("Question")) this.accept(turn, read)
+    if (!isStream) await this.readReply(response)
     for await (const data of readEvents(response.body)) {
-      if (data === "[DONE]") {
-        this.say(this.labels.answered);
-        return "complete";
-      }
-      const { text, error } = JSON.parse(data);
-      if (error) throw { sentence: error };
-      turn.answer.append(text);
+      if (data === "[DONE]") return this.say(this.labels.answered)
+      const { text, error } = JSON.parse(data)
+      if (error) throw { sentence: error }
+      turn.answer.append(text)
     }
-    throw {};
+    throw {}
   }
 
-  readHeaders({ headers }, turn) {
-    const read = (name) => headers.get("Chat-Memory-" + name);
-    turn.isStream = /event-stream/.test(headers.get("Content-Type"));
-    turn.isTaken = turn.isStream || read("Question");
-    if (!turn.isTaken) return;
-    turn.notice = read("Notice");
-    turn.thread = read("Thread");
-    turn.id = turn.bubble.dataset.id = read("Question") ?? turn.key;
-    turn.answer.bubble.dataset.id = read("Answer") ?? turn.key + ":answer";
-    this.history?.add({ id: turn.id, role: "user", text: turn.text });
+  accept(turn, read) {
+    turn.thread = read("Thread")
+    turn.notice = read("Notice")
+    turn.id = turn.bubble.dataset.id = read("Question") ?? turn.key
+    turn.answer.bubble.dataset.id = read("Answer") ?? turn.key + ":answer"
+    this.history?.add({ id: turn.id, role: "user", text: turn.text })
   }
 
   async keep({ id, answer: { bubble, text }, thread, notice }, status) {
-    if (notice) this.log.note(bubble, this.labels.not_stored);
-    if (id) await this.history?.add({ id: bubble.dataset.id, role: "ai", text, status }, id);
-    const isOther = thread && this.thread && thread !== this.thread;
-    this.thread = thread ?? this.thread;
-    if (isOther) await this.attempt(async () => this.log.show(await this.load()));
+    if (notice === "not-stored") this.log.note(bubble, this.labels.not_stored)
+    if (id && this.history) {
+      await this.history.add({ id: bubble.dataset.id, role: "ai", text, status }, id)
+      this.showStored()
+    }
+    const isOther = thread && this.thread && thread !== this.thread
+    this.thread = thread ?? this.thread
+    if (isOther) await this.reload()
+  }
+
+  reload() {
+    return this.attempt(async () => this.log.show(await this.load()))
   }
 
   takeBack(turn) {
-    turn.answer.bubble.remove();
-    this.log.mark(turn.bubble, "not_sent");
-    this.unsent = turn;
-    this.input.value ||= turn.text;
+    turn.answer.bubble.remove()
+    this.log.mark(turn.bubble, "not_sent")
+    this.unsent = turn
+    this.input.value ||= turn.text
   }
 
   async load(before) {
-    const query = new URLSearchParams();
-    if (before) query.set("before", before);
-    if (this.thread) query.set("thread_id", this.thread);
-    const page = await this.readReply(await fetch(`${this.dataset.historyUrl}?${query}`));
-    this.cursor = page.has_more && page.cursor;
-    this.showState();
-    return [...(this.cursor ? [] : this.greeting()), ...page.messages];
+    const query = new URLSearchParams()
+    if (before) query.set("before", before)
+    if (this.thread) query.set("thread_id", this.thread)
+    const page = await this.readReply(await fetch(`${this.dataset.historyUrl}?${query}`))
+    this.cursor = page.has_more && page.cursor
+    this.showState()
+    return [...(this.cursor ? [] : this.greeting()), ...page.messages]
   }
 
   async showEarlier() {
-    if (!this.cursor || this.isLoading) return;
-    this.isLoading = true;
-    await this.attempt(async () => this.log.prepend(await this.load(this.cursor)));
-    this.isLoading = false;
+    if (!this.cursor) return
+    this.loading ??= this.attempt(async () => this.log.prepend(await this.load(this.cursor)))
+    await this.loading
+    this.loading = null
   }
 
   greeting() {
-    const text = this.dataset.greeting;
-    return text ? [{ role: "ai", text }] : [];
+    const text = this.dataset.greeting
+    return text ? [{ role: "ai", text }] : []
   }
 
   showStored() {
-    let previous;
+    let previous
     for (const message of this.history.read()) {
-      const shown = this.log.find(message.id);
-      const bubble = shown ?? this.log.add(message);
-      if (!shown) previous?.after(bubble);
-      previous = bubble;
+      const bubble = this.log.find(message.id) ?? this.log.add(message)
+      if (previous && previous.nextElementSibling !== bubble) previous.after(bubble)
+      previous = bubble
     }
   }
 
-  // Another tab added something, or cleared all
   handleEvent({ key, newValue }) {
-    if (!this.history || (key && key !== this.dataset.storageKey)) return;
-    if (newValue) this.showStored();
-    else this.clear();
+    if (!this.history || (key && key !== this.dataset.storageKey)) return
+    if (newValue) this.showStored()
+    else this.clear()
   }
 
   async restart(url) {
-    this.isRestarting = true;
-    this.showState();
-    this.stop();
-    await this.running;
+    this.isRestarting = true
+    this.showState()
+    this.stop()
+    await this.running
+    await this.loading
     await this.attempt(async () => {
-      const { mode, storageKey } = this.dataset;
-      const body = { thread_id: this.thread };
-      if (mode !== "none") this.thread = (await this.readReply(await this.post(url, body))).thread_id;
-      if (this.history) forget(storageKey);
-      this.clear();
-    });
-    this.isRestarting = false;
-    this.showState();
-    this.input.focus();
+      const { mode, storageKey } = this.dataset
+      const body = { thread_id: this.thread }
+      if (mode !== "none") this.thread = (await this.readReply(await this.post(url, body))).thread_id
+      if (this.history) forget(storageKey)
+      this.clear()
+    })
+    this.isRestarting = false
+    this.showState()
+    this.input.focus()
   }
 
   clear() {
-    this.stop();
-    this.unsent = this.cursor = null;
-    this.say(this.labels.cleared);
-    this.log.show(this.greeting());
+    this.stop()
+    this.unsent = this.cursor = null
+    this.say(this.labels.cleared)
+    this.log.show(this.greeting())
   }
 }
 
-if (!customElements.get("chat-memory")) customElements.define("chat-memory", ChatMemory);
+if (!customElements.get("chat-memory")) customElements.define("chat-memory", ChatMemory)

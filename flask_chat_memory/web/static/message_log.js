@@ -1,107 +1,106 @@
-// The messages on the page: bubbles, notes, scrolling.
-import { markdownPainter } from "./markdown.js";
+import { markdownPainter } from "./markdown.js"
 
-const NEAR = 40; // pixels from an edge that count as being there
+const NEAR = 40
 
 export class MessageLog {
   constructor(widget) {
-    const scroll = (this.scroll = widget.part("scroll"));
-    this.list = widget.part("messages");
-    this.template = widget.part("template").content.firstElementChild;
-    this.labels = widget.labels;
-    this.isMarkdown = "markdown" in widget.dataset;
+    const scroll = (this.scroll = widget.part("scroll"))
+    this.list = widget.part("messages")
+    this.template = widget.part("template").content.firstElementChild
+    this.labels = widget.labels
+    this.isMarkdown = "markdown" in widget.dataset
     scroll.addEventListener("scroll", () => {
-      this.isFollowing = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < NEAR;
-    });
-    new ResizeObserver(() => this.follow()).observe(scroll); // also when it is first shown
+      this.isFollowing = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < NEAR
+    })
+    new ResizeObserver(() => this.follow()).observe(scroll)
     for (const text of this.list.querySelectorAll("[data-role=ai] > .chat-memory-text:not(.chat-memory-rich)")) {
-      this.painter(text)(text.textContent);
+      this.painter(text)(text.textContent)
     }
-    this.follow(true);
+    this.follow(true)
   }
 
   get isAtTop() {
-    return this.scroll.scrollTop < NEAR;
+    return this.scroll.scrollTop < NEAR
   }
 
   find(id) {
-    return [...this.list.children].find((bubble) => bubble.dataset.id === id);
+    return [...this.list.children].find((bubble) => bubble.dataset.id === id)
   }
 
   painter(element) {
-    if (!this.isMarkdown) return (text) => (element.textContent = text);
-    element.classList.add("chat-memory-rich");
-    return markdownPainter(element);
+    if (!this.isMarkdown) return (text) => (element.textContent = text)
+    element.classList.add("chat-memory-rich")
+    return markdownPainter(element)
   }
 
   add({ role, text, id = "", status }) {
-    const bubble = this.template.cloneNode(true);
-    const [speaker, body] = bubble.children;
-    Object.assign(bubble.dataset, { role, id });
-    speaker.textContent = this.labels[role];
-    body.textContent = text;
-    if (role === "ai") this.painter(body)(text);
-    this.list.append(bubble);
-    this.mark(bubble, status, text);
-    return bubble;
+    const bubble = this.template.cloneNode(true)
+    const [speaker, body] = bubble.children
+    Object.assign(bubble.dataset, { role, id })
+    speaker.textContent = this.labels[role]
+    body.textContent = text
+    if (role === "ai") this.painter(body)(text)
+    this.list.append(bubble)
+    this.mark(bubble, status, text)
+    return bubble
   }
 
   startAnswer() {
-    const bubble = this.add({ role: "ai", text: "", status: "streaming" });
-    const paint = this.painter(bubble.children[1]);
-    let frame;
-    let pause;
+    const bubble = this.add({ role: "ai", text: "", status: "streaming" })
+    const paint = this.painter(bubble.children[1])
+    let frame
+    let pause
     const show = (now) => {
-      frame = null;
-      if (now < pause) return answer.append("");
-      paint(answer.text);
-      this.follow();
-      pause = now + 4 * (performance.now() - now); // a slow paint leaves time to the reader
-    };
+      frame = null
+      if (now < pause) return answer.append("")
+      paint(answer.text)
+      this.follow()
+      pause = now + 4 * (performance.now() - now) // a slow paint leaves time to the reader
+    }
     const answer = {
       bubble,
       text: "",
       append: (piece = "") => {
-        answer.text += piece;
-        frame ??= requestAnimationFrame(show);
+        answer.text += piece
+        frame ??= requestAnimationFrame(show)
       },
       finish: (status) => {
-        cancelAnimationFrame(frame);
-        show(Infinity);
-        this.mark(bubble, status, answer.text);
+        cancelAnimationFrame(frame)
+        show(Infinity)
+        this.mark(bubble, status, answer.text)
       },
-    };
-    this.follow(true);
-    return answer;
+    }
+    this.follow(true)
+    return answer
   }
 
   mark(bubble, status, text) {
-    const isEmpty = !text && /complete|partial|failed/.test(status);
-    bubble.dataset.status = status ?? "";
-    this.note(bubble, this.labels[isEmpty ? "no_answer" : status]);
+    const isEmpty = !text && /complete|partial|failed/.test(status)
+    bubble.dataset.status = status ?? ""
+    this.note(bubble, this.labels[isEmpty ? "no_answer" : status])
   }
 
   note(bubble, text = "") {
-    bubble.lastElementChild.textContent = text;
-    this.follow();
+    bubble.lastElementChild.textContent = text
+    this.follow()
   }
 
   prepend(messages) {
-    const { scroll } = this;
-    const below = scroll.scrollHeight - scroll.scrollTop;
-    this.isFollowing = false;
-    this.list.prepend(...messages.map((message) => this.add(message)));
-    scroll.scrollTop = scroll.scrollHeight - below;
+    const { scroll } = this
+    const below = scroll.scrollHeight - scroll.scrollTop
+    this.isFollowing = false
+    this.list.prepend(...messages.map((message) => this.add(message)))
+    scroll.scrollTop = scroll.scrollHeight - below
   }
 
   show(messages) {
-    this.list.textContent = "";
-    for (const message of messages) this.add(message);
-    this.follow(true);
+    this.list.textContent = ""
+    for (const message of messages) this.add(message)
+    this.follow(true)
   }
 
   follow(isFollowing = this.isFollowing) {
-    this.isFollowing = isFollowing;
-    if (isFollowing) this.scroll.scrollTop = this.scroll.scrollHeight;
+    this.isFollowing = isFollowing
+    if (isFollowing) this.scroll.scrollTop = this.scroll.scrollHeight
   }
 }
