@@ -88,6 +88,11 @@ class Conversation:
         return "client" if self._plugin is None else "server"
 
     @property
+    def threads(self) -> t.Literal["one", "many"]:
+        """Whether the owner has one ongoing thread with the chatbot, or many."""
+        return t.cast(t.Literal["one", "many"], self._plugin.options.threads) if self._plugin else "one"
+
+    @property
     def owner(self) -> str | None:
         """Whose conversation it is; None for a visitor for whom nothing was stored yet."""
         return self._visitor.owner
@@ -136,7 +141,7 @@ class Conversation:
         asked = read_question(question, self._settings.max_message_chars, client_history=self.mode == "client")
         if not self._chatbot.enabled:
             raise RequestRefused(403, "This chatbot is switched off.")
-        if self._plugin is None or not self._chatbot.history:
+        if self._plugin is None:
             return unstored_turn(self._chatbot, self._visitor, asked)
         scope = Scope(self._visitor.claim(), self.chatbot)
         location = Location(self._plugin, scope, self._visitor, asked.thread_id)
@@ -156,8 +161,9 @@ class Conversation:
 
         :raises ConfigurationError: if the chatbot has no provider.
         """
+        provider = self.require_provider()
         turn = self.turn(question)
-        for _ in turn.stream(self.answer_pieces(turn)):
+        for _ in turn.stream(run(provider, turn)):
             pass
         return t.cast(ChatMessage, turn.answer)
 
@@ -185,13 +191,13 @@ class Conversation:
         Deletes the named thread, or the ongoing one if none is named; one that is gone already is no error. With
         ``threads="one"`` the id of a conversation that exists by now is returned instead of a new one.
         """
-        if self._plugin is None or not self._chatbot.history:
+        if self._plugin is None:
             return None
         location = Location(self._plugin, Scope(self._visitor.claim(), self.chatbot), self._visitor)
         doomed = location.thread_id if thread_id is NOT_TOLD else thread_id
         if doomed is not None:
             self._plugin.delete_thread(location.scope, doomed)
-        if self._plugin.options.threads == "one" and isinstance(self._plugin, CurrentThread):
+        if self.threads == "one" and isinstance(self._plugin, CurrentThread):
             current = self._plugin.current_thread(location.scope)
             if current is not None:
                 return current
@@ -199,7 +205,7 @@ class Conversation:
 
     def new_chat(self) -> str | None:
         """Return the id for a new thread; the former one is kept."""
-        if self._plugin is None or not self._chatbot.history:
+        if self._plugin is None:
             return None
         self._visitor.claim()
         thread_id = self._plugin.create_thread_id()
@@ -222,7 +228,7 @@ class Conversation:
 
     def _location(self, shown: ShownThread = NOT_TOLD) -> Location | None:
         """Return the thread that is meant, without an owner none."""
-        owner = self._visitor.owner if self._chatbot.history else None
+        owner = self._visitor.owner
         if self._plugin is None or owner is None:
             return None
         return Location(self._plugin, Scope(owner, self.chatbot), self._visitor, shown)

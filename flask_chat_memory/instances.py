@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import logging
+import os
 import threading
 import typing as t
 
@@ -61,6 +62,7 @@ class PluginInstances:
         with self._lock:
             plugin = self._instances.get(settings)
             if plugin is None:
+                _warn_of_workers(settings.plugin)
                 plugin = settings.plugin(resolve(app, settings.options))
                 self._instances[settings] = plugin
             return plugin
@@ -73,3 +75,14 @@ class PluginInstances:
                 self._loaded[chatbot] = chosen
             if former is not None and former != chosen and former not in self._loaded.values():
                 self._instances.pop(former, None)
+
+
+def _warn_of_workers(plugin: type[ChatMemoryPlugin]) -> None:
+    workers = os.environ.get("WEB_CONCURRENCY", "")
+    if not plugin.shared_by_processes and workers.isdecimal() and int(workers) > 1:
+        logger.warning(
+            "plugin %s keeps its threads in one process, but WEB_CONCURRENCY is %s: "
+            "a visitor's next request may meet another worker, which knows nothing of the conversation",
+            plugin.id,
+            workers,
+        )

@@ -12,7 +12,6 @@ import time
 import typing as t
 import weakref
 
-from .errors import StorageError
 from .message import ChatMessage
 from .plugins.base import ChatMemoryPlugin
 from .plugins.base import KeepsLiveTurns
@@ -118,8 +117,9 @@ class LeaseKeeper:
         for plugin, names in by_plugin.values():
             try:
                 plugin.renew_turns(names, plugin.clock() + LEASE)
-            except StorageError:
-                logger.warning("the leases of %d running turns could not be renewed", len(names))
+            except Exception:
+                # Whatever a plugin does, the thread must go on for the turns of the others.
+                logger.exception("the leases of %d running turns could not be renewed", len(names))
 
     def _keep(self) -> None:
         changed = self._changed

@@ -8,7 +8,7 @@ import typing as t
 
 import msgspec
 
-from .errors import ChatMemoryError
+from .errors import StorageError
 
 if t.TYPE_CHECKING:
     from .turn import Turn
@@ -83,7 +83,7 @@ class EventStream:
                     yield _event({"text": piece})
             if self._failed_before:
                 yield _event({"error": FAILED})
-        except ChatMemoryError:
+        except StorageError:
             logger.exception("the answer was not stored")
             yield _event({"error": NOT_STORED})
         except Exception:

@@ -13,7 +13,7 @@ import typing as t
 import flask
 import msgspec
 
-from .errors import ChatMemoryError
+from .errors import StorageError
 from .live import leases
 from .message import ChatMessage
 from .plugins.base import ChatMemoryPlugin
@@ -223,7 +223,7 @@ class Turn:
         try:
             for _ in stream:
                 pass
-        except ChatMemoryError:
+        except StorageError:
             logger.exception("the answer of turn %s was not stored", self.id)
             code, error = 503, NOT_STORED
         except Exception:

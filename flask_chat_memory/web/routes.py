@@ -112,8 +112,7 @@ def _conversation(chatbot: str) -> Conversation:
 
 def _many_threads(chatbot: str) -> Conversation:
     conversation = _conversation(chatbot)
-    plugin = chat_memory().plugin_for(chatbot)
-    if plugin is None or plugin.options.threads != "many":
+    if conversation.threads != "many":
         flask.abort(404, "This chatbot has one conversation for each visitor.")
     return conversation
 

@@ -51,8 +51,6 @@ def chat_widget(
     if unknown:
         raise ConfigurationError(f"chat_widget() has no label {min(unknown)!r}; the labels are: {', '.join(LABELS)}")
     conversation = memory.conversation(chatbot)
-    plugin = memory.plugin_for(conversation.chatbot)
-    threads = plugin.options.threads if plugin else "one"
     page, unavailable = _page(conversation, settings.preload)
     texts = {**LABELS, **(labels or {})}
     widget = types.SimpleNamespace(
@@ -64,8 +62,8 @@ def chat_widget(
         cursor=page.cursor,
         greeting=settings.chatbot(conversation.chatbot).greeting,
         unavailable=unavailable,
-        threads=threads,
-        urls=_urls(conversation.chatbot, threads),
+        threads=conversation.threads,
+        urls=_urls(conversation.chatbot, conversation.threads),
         storage_key=f"chat-memory:{conversation.chatbot}:{_owner_mark(conversation)}",
         adopt=settings.on_login == "adopt",
         csrf_token=_csrf_token(),

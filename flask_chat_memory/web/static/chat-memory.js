@@ -23,6 +23,7 @@ class ChatMemory extends HTMLElement {
     this.thread = threadId ?? null
     this.cursor = cursor
     this.input = this.part("input")
+    this.scroll = this.part("scroll")
     this.log = new MessageLog(this)
     if (mode === "client") {
       this.history = new BrowserHistory(storageKey, "adopt" in this.dataset)
@@ -30,6 +31,7 @@ class ChatMemory extends HTMLElement {
     } else forget(storageKey)
     this.listen()
     this.showState()
+    this.awaitPending()
   }
 
   listen() {
@@ -41,13 +43,13 @@ class ChatMemory extends HTMLElement {
       event.preventDefault()
       this.send()
     })
-    this.part("scroll").addEventListener("scroll", () => this.log.isAtTop && this.showEarlier())
+    this.scroll.addEventListener("scroll", () => this.scroll.scrollTop < 40 && this.showEarlier())
   }
 
   showState() {
     const isBusy = Boolean(this.running)
     for (const control of this.querySelectorAll("button, textarea")) control.disabled = this.isRestarting
-    this.part("scroll").ariaBusy = isBusy
+    this.scroll.ariaBusy = isBusy
     this.part("send").hidden = isBusy
     this.part("stop").hidden = !isBusy
     this.part("earlier").hidden = !this.cursor
@@ -114,7 +116,7 @@ class ChatMemory extends HTMLElement {
     const key = retried.key ?? crypto.getRandomValues(new Uint32Array(4)).join("-")
     const bubble = this.log.add({ role: "user", text })
     const answer = this.log.startAnswer()
-    return { text, key, bubble, answer, signal: this.controller.signal }
+    return { text, key, bubble, answer }
   }
 
   async receive(turn) {
@@ -125,7 +127,7 @@ class ChatMemory extends HTMLElement {
       key: turn.key,
       thread_id: this.thread,
     }
-    const response = await this.post(this.dataset.messagesUrl, body, turn.signal)
+    const response = await this.post(this.dataset.messagesUrl, body, this.controller.signal)
     const isStream = /event-stream/.test(response.headers.get("Content-Type"))
     const read = (name) => response.headers.get("Chat-Memory-" + name)
     if (isStream || read("Question")) this.accept(turn, read)
@@ -179,11 +181,22 @@ class ChatMemory extends HTMLElement {
     return [...(this.cursor ? [] : this.greeting()), ...page.messages]
   }
 
-  async showEarlier() {
-    if (!this.cursor) return
-    this.loading ??= this.attempt(async () => this.log.prepend(await this.load(this.cursor)))
-    await this.loading
-    this.loading = null
+  loadOnce(work) {
+    return (this.loading ??= this.attempt(work).finally(() => (this.loading = null)))
+  }
+
+  showEarlier() {
+    if (this.cursor) this.loadOnce(async () => this.log.prepend(await this.load(this.cursor)))
+  }
+
+  awaitPending() {
+    if (!this.querySelector("[data-status=pending]")) return
+    const show = async () => {
+      const messages = await this.load()
+      const isPending = messages.some(({ status }) => status === "pending")
+      if (!isPending && !this.running) this.log.show(messages)
+    }
+    setTimeout(() => this.loadOnce(show).then(() => this.awaitPending()), 3000)
   }
 
   greeting() {
@@ -232,4 +245,4 @@ class ChatMemory extends HTMLElement {
   }
 }
 
-if (!customElements.get("chat-memory")) customElements.define("chat-memory", ChatMemory)
+customElements.define("chat-memory", ChatMemory)

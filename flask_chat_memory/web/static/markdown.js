@@ -62,19 +62,15 @@ function continues(lines, at) {
 
 // Each appends one node and returns the next line
 
-function renderFence(lines, at, parent, [opening, marks]) {
+function renderFence(lines, at, parent, marks) {
   const code = []
   for (at++; at < lines.length; at++) {
     const line = lines[at].trim()
     if (line.startsWith(marks) && !line.replaceAll(marks[0], "")) break
-    code.push(outdent(lines[at], opening.length - marks.length))
+    code.push(lines[at])
   }
   append(append(parent, "pre", { tabIndex: 0, dir: "ltr" }), "code", { textContent: code.join("\n") })
   return at + 1
-}
-
-function outdent(line, most) {
-  return line.replace(new RegExp(`^(?:\t| {0,${most}})`), "")
 }
 
 function renderQuote(lines, at, parent, depth) {
@@ -93,13 +89,14 @@ function renderList(lines, at, parent, depth) {
   while (at < lines.length) {
     const [opening, space, marker] = ITEM.exec(lines[at]) ?? []
     if (!marker || RULE.test(lines[at]) || (parseInt(marker) >= 0) !== (start >= 0)) break
+    const outside = new RegExp(`^(?:\t| {0,${space.length + marker.length + 1}})`)
     const inside = new RegExp(`^(?:\\s*$|\\s*\t|\\s{${space.length + 2}})`)
     const body = [lines[at].slice(opening.length)]
     while (++at < lines.length) {
       const line = lines[at]
       const isLazy = body.at(-1).trim() && !ITEM.test(line) && continues(lines, at)
       if (!inside.test(line) && !isLazy) break
-      body.push(outdent(line, space.length + marker.length + 1))
+      body.push(line.replace(outside, ""))
     }
     renderBlocks(body, append(list, "li"), depth + 1)
   }
@@ -129,7 +126,7 @@ function renderParagraph(lines, at, parent) {
 function renderBlock(lines, at, parent, depth) {
   const line = lines[at]
   const fence = FENCE.exec(line)
-  if (fence) return renderFence(lines, at, parent, fence)
+  if (fence) return renderFence(lines, at, parent, fence[1])
   if (isTable(lines, at)) return renderTable(lines, at, parent)
   if (RULE.test(line)) append(parent, "hr")
   else if (HEADING.test(line)) renderText(append(parent, "h3"), line.replace(HEADING, "").trim())

@@ -1,26 +1,20 @@
 import { markdownPainter } from "./markdown.js"
 
-const NEAR = 40
-
 export class MessageLog {
   constructor(widget) {
-    const scroll = (this.scroll = widget.part("scroll"))
+    const scroll = (this.scroll = widget.scroll)
+    this.labels = widget.labels
     this.list = widget.part("messages")
     this.template = widget.part("template").content.firstElementChild
-    this.labels = widget.labels
     this.isMarkdown = "markdown" in widget.dataset
     scroll.addEventListener("scroll", () => {
-      this.isFollowing = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < NEAR
+      this.isFollowing = scroll.scrollHeight - scroll.scrollTop - scroll.clientHeight < 40
     })
     new ResizeObserver(() => this.follow()).observe(scroll)
     for (const text of this.list.querySelectorAll("[data-role=ai] > .chat-memory-text:not(.chat-memory-rich)")) {
       this.painter(text)(text.textContent)
     }
     this.follow(true)
-  }
-
-  get isAtTop() {
-    return this.scroll.scrollTop < NEAR
   }
 
   find(id) {
