@@ -55,7 +55,7 @@ def stored_turn(chatbot: ChatbotSettings, visitor: Visitor, location: Location, 
         settle(plugin, location.scope, location.thread_id, history)
     question = asked.message.replace(id=new_id(), turn=new_id(), created_at=timestamp(plugin))
     answer_id = new_id()
-    appended = _append(location, question, answer_id, f"question:{asked.key or new_id()}")
+    appended = _append(location, question, answer_id, asked.key)
     visitor.remember(appended.thread_id)
     place = Place(plugin, location.scope, appended.thread_id)
     answer = None
@@ -76,12 +76,14 @@ def stored_turn(chatbot: ChatbotSettings, visitor: Visitor, location: Location, 
     )
 
 
-def _append(location: Location, question: ChatMessage, answer_id: str, key: str) -> Appended:
+def _append(location: Location, question: ChatMessage, answer_id: str, client_key: str | None) -> Appended:
     plugin = location.plugin
+    thread_id = location.write_id(client_key)
+    key = f"question:{client_key or new_id()}"
     if not isinstance(plugin, KeepsLiveTurns):
-        return t.cast(Appended, plugin.append_messages(location.scope, location.write_id, [question], key=key))
+        return t.cast(Appended, plugin.append_messages(location.scope, thread_id, [question], key=key))
     live = LiveTurn(t.cast(str, question.turn), t.cast(str, question.id), answer_id, plugin.clock() + LEASE)
-    return plugin.start_turn(location.scope, location.write_id, question, key=key, live=live)
+    return plugin.start_turn(location.scope, thread_id, question, key=key, live=live)
 
 
 def _first_time(place: Place, appended: Appended, text: str) -> tuple[ChatMessage, ChatMessage]:

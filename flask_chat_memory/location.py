@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import typing as t
 
 from .errors import MissingOwner
@@ -85,10 +86,18 @@ class Location:
         """The id of the thread, or the one that is reserved for it."""
         return self.thread_id or (self._candidate if self._reserved else None)
 
-    @property
-    def write_id(self) -> str:
-        """The id to store under: of the thread, or of a new one."""
-        return self.announced_id or self.plugin.create_thread_id()
+    def write_id(self, key: str | None) -> str:
+        """Return the id to store under: of the thread, or of a new one.
+
+        :param key: the client's name for the question. A new thread is named by it, so that a question that is sent
+            twice begins one thread and not two.
+        """
+        if self.announced_id is not None:
+            return self.announced_id
+        if key is None:
+            return self.plugin.create_thread_id()
+        names = f"{self.scope.owner}\0{self.scope.chatbot}\0{key}"
+        return hashlib.blake2b(names.encode(), digest_size=16).hexdigest()
 
     def newest(self, limit: int) -> list[ChatMessage]:
         """Return the newest messages, oldest first; where the store can, thread and messages are found in one go."""

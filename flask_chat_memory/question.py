@@ -9,6 +9,7 @@ import typing as t
 
 from .errors import RequestRefused
 from .message import ChatMessage
+from .values import clean
 
 CLIENT_HISTORY = 200
 """Messages of the browser's history that are used."""
@@ -81,7 +82,7 @@ def _read_body(body: object, client_history: bool) -> Question:
     if not isinstance(messages, list) or not all(isinstance(item, dict) for item in messages):
         raise RequestRefused(400, "The request must have a list of messages.")
     key = body.get("key")
-    if key is not None and not (isinstance(key, str) and 0 < len(key) <= MAX_CLIENT_KEY):
+    if key is not None and not (isinstance(key, str) and 0 < len(key) <= MAX_CLIENT_KEY and clean(key) == key):
         raise RequestRefused(400, f"The key must be text of 1 to {MAX_CLIENT_KEY} characters.")
     if client_history:
         *history, question = _client_messages(messages)

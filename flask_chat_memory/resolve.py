@@ -38,7 +38,6 @@ def _database_url(app: flask.Flask, options: PluginOptions, url: str | None) -> 
     if parsed.get_backend_name() != "sqlite" or not parsed.database or parsed.database.startswith("file:"):
         return url
     path = os.path.join(app.instance_path, parsed.database)
-    os.makedirs(os.path.dirname(path), exist_ok=True)
     return parsed.set(database=path).render_as_string(hide_password=False)
 
 

@@ -83,6 +83,8 @@ class SQLAlchemyPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThr
                 raise ConfigurationError("sqlalchemy: give url or engine, not both")
             if self.url is not None:
                 _check_url(self.url)
+            if self.engine is not None and not hasattr(type(self.engine), "engine"):
+                raise ConfigurationError("sqlalchemy: engine must be a SQLAlchemy Engine or the site's db object")
             if not self.table_prefix.isidentifier() or len(self.table_prefix) > 32:
                 raise ConfigurationError(f"sqlalchemy: table_prefix {self.table_prefix!r} is no SQL name")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import contextlib
+import os
 import threading
 import time
 import typing as t
@@ -132,6 +133,8 @@ class Database:
         with self._creating:
             if self._ready:
                 return
+            if self._owns_engine:
+                _make_private_file(self._engine.url.database or "")
             if self._create_tables:
                 create_missing_tables(self._engine, self._tables)
             self._ready = True
@@ -140,7 +143,7 @@ class Database:
     def _errors(self) -> cabc.Iterator[None]:
         try:
             yield
-        except (sa.exc.SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error) as error:
+        except (sa.exc.SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error, OSError) as error:
             # Without the driver's text: it may quote what a visitor wrote.
             raise StorageError(f"the database failed ({type(error).__name__})") from error
 
@@ -169,6 +172,14 @@ def sqlite_engine(url: str) -> sa.Engine:
         connection.execute("PRAGMA synchronous=FULL")
 
     return engine
+
+
+def _make_private_file(path: str) -> None:
+    """Create the file for its owner's eyes only; SQLite gives the files beside it the same mode."""
+    if path.startswith("file:") or os.path.exists(path):
+        return
+    os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
 
 
 def _use_write_ahead_log(connection: t.Any) -> None:
