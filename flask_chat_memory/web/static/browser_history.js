@@ -1,3 +1,5 @@
+const OWNER = /[^:]*$/
+
 function attempt(work) {
   try {
     return work()
@@ -9,13 +11,9 @@ function attempt(work) {
 export function forget(key, except) {
   attempt(() => {
     for (const found of Object.keys(localStorage)) {
-      if (found.startsWith(prefixOf(key)) && found !== except) localStorage.removeItem(found)
+      if (found.startsWith(key.replace(OWNER, "")) && found !== except) localStorage.removeItem(found)
     }
   })
-}
-
-function prefixOf(key) {
-  return key.replace(/[^:]*$/, "")
 }
 
 function isMessage({ role, text, id }) {
@@ -25,7 +23,7 @@ function isMessage({ role, text, id }) {
 export class BrowserHistory {
   constructor(key, adopt) {
     this.key = key
-    const found = adopt && !this.read().length && attempt(() => localStorage.getItem(prefixOf(key) + "anon"))
+    const found = adopt && !this.read().length && attempt(() => localStorage.getItem(key.replace(OWNER, "anon")))
     if (found) attempt(() => localStorage.setItem(key, found))
     forget(key, key)
   }
@@ -38,8 +36,8 @@ export class BrowserHistory {
   add(message, question) {
     const add = () => {
       const messages = this.read()
-      const place = question ? messages.findIndex(({ id }) => id === question) + 1 : messages.length
-      if (place || !question) messages.splice(place, 0, message)
+      const above = messages.findLastIndex(({ id }) => !question || id === question)
+      if (above >= 0 || !question) messages.splice(above + 1, 0, message)
       this.write(messages.slice(-200))
     }
     return navigator.locks ? navigator.locks.request(this.key, add) : add()

@@ -10,7 +10,7 @@ class ChatMemory extends HTMLElement {
 
   disconnectedCallback() {
     removeEventListener("storage", this)
-    this.stop()
+    this.abort()
   }
 
   part(name) {
@@ -39,7 +39,8 @@ class ChatMemory extends HTMLElement {
       if (dataset.action) this[dataset.action](dataset.url)
     })
     this.input.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return
+      const isComposing = event.isComposing || event.keyCode === 229 // Safari
+      if (event.key !== "Enter" || event.shiftKey || isComposing) return
       event.preventDefault()
       this.send()
     })
@@ -47,8 +48,8 @@ class ChatMemory extends HTMLElement {
   }
 
   showState() {
-    const isBusy = Boolean(this.running)
-    for (const control of this.querySelectorAll("button, textarea")) control.disabled = this.isRestarting
+    const isBusy = !!this.running
+    for (const control of this.querySelectorAll("button, textarea")) control.disabled = this.restarting
     this.scroll.ariaBusy = isBusy
     this.part("send").hidden = isBusy
     this.part("stop").hidden = !isBusy
@@ -85,15 +86,20 @@ class ChatMemory extends HTMLElement {
 
   send() {
     const text = this.input.value.trim()
-    if (!text || this.running || this.isRestarting) return
+    if (!text || this.running || this.restarting) return
     this.input.value = ""
     this.running = this.exchange(text)
     this.showState()
     this.input.focus()
   }
 
-  stop() {
+  abort() {
     this.controller?.abort()
+  }
+
+  stop() {
+    this.abort()
+    this.input.focus()
   }
 
   async exchange(text) {
@@ -104,7 +110,6 @@ class ChatMemory extends HTMLElement {
     else this.takeBack(turn)
     this.running = null
     this.showState()
-    this.input.focus()
   }
 
   startTurn(text) {
@@ -122,11 +127,8 @@ class ChatMemory extends HTMLElement {
   async receive(turn) {
     const earlier = this.history?.read().filter(({ text }) => text) ?? []
     const messages = [...earlier, { role: "user", text: turn.text }].slice(-200)
-    const body = {
-      messages: messages.map(({ role, text }) => ({ role, text })),
-      key: turn.key,
-      thread_id: this.thread,
-    }
+    const sent = messages.map(({ role, text }) => ({ role, text }))
+    const body = { messages: sent, key: turn.key, thread_id: this.thread }
     const response = await this.post(this.dataset.messagesUrl, body, this.controller.signal)
     const isStream = /event-stream/.test(response.headers.get("Content-Type"))
     const read = (name) => response.headers.get("Chat-Memory-" + name)
@@ -220,9 +222,9 @@ class ChatMemory extends HTMLElement {
   }
 
   async restart(url) {
-    this.isRestarting = true
+    this.restarting = true
     this.showState()
-    this.stop()
+    this.abort()
     await this.running
     await this.loading
     await this.attempt(async () => {
@@ -232,13 +234,13 @@ class ChatMemory extends HTMLElement {
       if (this.history) forget(storageKey)
       this.clear()
     })
-    this.isRestarting = false
+    this.restarting = false
     this.showState()
     this.input.focus()
   }
 
   clear() {
-    this.stop()
+    this.abort()
     this.unsent = this.cursor = null
     this.say(this.labels.cleared)
     this.log.show(this.greeting())

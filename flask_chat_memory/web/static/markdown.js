@@ -12,7 +12,7 @@ const INLINE = new RegExp(
     /(?<!`)(?<ticks>`+)(?!`)(?<code>[^]+?)(?<!`)\k<ticks>(?!`)/,
     /!\[[^[\]]*\]\([^()]*\)/, // an image stays text
     /\[(?<label>[^[\]]+)\]\(\s*(?<href>(?:https?:\/\/|mailto:)[^\s()<>]+(?:\([^\s()<>]*\)[^\s()<>]*)*)(?:\s+"[^"]*")?\s*\)/,
-    /(?<url>https?:\/\/[^\s<>[\]`"|]*[^\s<>[\]`"|.,;:!?'*_~)])/,
+    /(?<url>https?:\/\/(?:[^\s<>[\]`"|()]|\([^\s()<>]*\))*(?:[^\s<>[\]`"|().,;:!?'*_~]|\([^\s()<>]*\)))/,
     /\*\*(?!\s)(?<strong>(?:[^*`]|`[^`]*`|\*[^*]+\*){1,500})(?<!\s)\*\*/,
     /\*(?!\s)(?<em>(?:[^*`]|`[^`]*`|\*\*[^*]+\*\*){1,500})(?<!\s)\*/,
     /(?<!\w)__(?<b>[^\s_][^_]*)__(?!\w)/,
@@ -30,7 +30,7 @@ function renderText(parent, text) {
   let position = 0
   for (const { 0: token, index, groups } of text.matchAll(INLINE)) {
     const { escaped, ticks, code, label, url, href = url, ...styles } = groups
-    const [style] = Object.keys(styles).filter((name) => styles[name])
+    const style = Object.keys(styles).find((name) => styles[name])
     parent.append(text.slice(position, index))
     position = index + token.length
     if (href) {
@@ -50,8 +50,8 @@ function cells(line) {
 
 function isTable(lines, at) {
   const divider = lines[at + 1] ?? ""
-  return lines[at].includes("|") && /^[\s|:-]*$/.test(divider) && divider.includes("-")
-    && divider.includes("|") && cells(divider).length === cells(lines[at]).length
+  return lines[at].includes("|") && divider.includes("|") && /^[\s|]*:?-[\s|:-]*$/.test(divider)
+    && cells(divider).length === cells(lines[at]).length
 }
 
 function continues(lines, at) {
@@ -59,8 +59,6 @@ function continues(lines, at) {
   const starts = [FENCE, HEADING, QUOTE, RULE, /^\s*(?:[-*+]|1[.)])(?:\s|$)/, /^\s*$/]
   return !starts.some((start) => start.test(line)) && !isTable(lines, at)
 }
-
-// Each appends one node and returns the next line
 
 function renderFence(lines, at, parent, marks) {
   const code = []

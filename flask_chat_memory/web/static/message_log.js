@@ -80,11 +80,10 @@ export class MessageLog {
   }
 
   prepend(messages) {
-    const { scroll } = this
-    const below = scroll.scrollHeight - scroll.scrollTop
+    const below = this.scroll.scrollHeight - this.scroll.scrollTop
     this.isFollowing = false
     this.list.prepend(...messages.map((message) => this.add(message)))
-    scroll.scrollTop = scroll.scrollHeight - below
+    this.scroll.scrollTop = this.scroll.scrollHeight - below
   }
 
   show(messages) {
