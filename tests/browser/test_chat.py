@@ -27,7 +27,11 @@ def test_a_conversation_survives_the_reload(serve: Serve, visit: Open) -> None:
     here.sees("hello", "You said: hello")
 
 
-def test_the_ten_lines_of_the_readme_survive_a_reload(visit: Open, tmp_path: pathlib.Path) -> None:
+def test_the_ten_lines_of_the_readme_survive_a_reload(
+    visit: Open, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The instance folder of a pasted file is below the current one.
+    monkeypatch.chdir(tmp_path)
     readme = pathlib.Path(__file__).parents[2] / "README.md"
     source = readme.read_text().split("```python\n")[1].split("```")[0]
     pasted = tmp_path / "pasted.py"

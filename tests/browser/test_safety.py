@@ -86,6 +86,7 @@ def test_a_phone_shows_it_without_scrolling_sideways(serve: Serve, visit: Open, 
     here.ask(f"echo {'verylongword' * 30}\n\n```\n{'code ' * 60}\n```\n\n{'| cell ' * 30}|\n{'|---' * 30}|")
     expect(here.page.locator(".chat-memory-message")).to_have_count(2)
     expect(here.part("stop")).to_be_hidden()
+    here.part("input").fill("verylongword" * 40)
     assert here.page.evaluate("document.documentElement.scrollWidth") <= 390
     for button in here.page.locator(".chat-memory button:visible").all():
         box = button.bounding_box()

@@ -1,0 +1,25 @@
+"""The contract of memory plugins as pytest classes; needs pytest.
+
+The test module of a plugin has a fixture ``make_plugin`` and a class that lists what the plugin supports::
+
+    class TestMyPlugin(PluginContract, ExpiryContract, MaxMessagesContract, ThreadsContract):
+        @pytest.fixture
+        def make_plugin(self, tmp_path):
+            return lambda **options: MyPlugin({"folder": str(tmp_path), **options})
+
+``make_plugin`` takes the options of the plugin and opens the same store each time that it is called within a test.
+"""
+
+from . import assertions as assertions
+from .current import CurrentThreadContract as CurrentThreadContract
+from .expiry import ExpiryContract as ExpiryContract
+from .forks import ForkContract as ForkContract
+from .live import LiveTurnsContract as LiveTurnsContract
+from .moving import MovesThreadsContract as MovesThreadsContract
+from .persistence import PersistenceContract as PersistenceContract
+from .plugin import PluginContract as PluginContract
+from .processes import ProcessContract as ProcessContract
+from .retention import LastingNumbersContract as LastingNumbersContract
+from .retention import MaxMessagesContract as MaxMessagesContract
+from .retention import MaxThreadsContract as MaxThreadsContract
+from .threads import ThreadsContract as ThreadsContract

@@ -1,0 +1,37 @@
+"""What every plugin keeps, whatever its abilities."""
+
+from __future__ import annotations
+
+from ...plugins.rules import is_thread_id
+from .appending import AppendingContract
+from .loading import LoadingContract
+from .parts import ask
+from .parts import MakePlugin
+from .parts import OWNER
+from .parts import THREAD
+from .replacing import ReplacingContract
+from .scopes import ScopeContract
+from .thread_ids import ThreadIdContract
+from .values import ValueContract
+
+
+class PluginContract(
+    LoadingContract, AppendingContract, ReplacingContract, ScopeContract, ThreadIdContract, ValueContract
+):
+    """The five required operations with the two defaults, in one OS thread, without any limit reached."""
+
+    def test_new_thread_ids_are_storable_long_and_never_the_same(self, make_plugin: MakePlugin) -> None:
+        plugin = make_plugin()
+        ids = {plugin.create_thread_id() for _ in range(1000)}
+        assert len(ids) == 1000
+        assert all(is_thread_id(thread_id) and len(thread_id) >= 16 for thread_id in ids)
+
+    def test_a_new_thread_id_is_only_a_string(self, make_plugin: MakePlugin) -> None:
+        plugin = make_plugin()
+        assert not plugin.has_thread(OWNER, plugin.create_thread_id())
+
+    def test_closing_twice_is_closing_once(self, make_plugin: MakePlugin) -> None:
+        plugin = make_plugin()
+        plugin.append_messages(OWNER, THREAD, [ask("1")])
+        plugin.close()
+        plugin.close()
