@@ -39,12 +39,14 @@ class OptionDefinition:
     """One option of a plugin as a settings page shows it.
 
     :param type: the name of the value's type, as ``int``.
+    :param required: there is no default.
     :param choices: the allowed values, if they are few.
     :param optional: None is allowed.
     """
 
     name: str
     type: str
+    required: bool
     default: t.Any
     choices: tuple[t.Any, ...]
     optional: bool
@@ -105,6 +107,9 @@ class PluginOptions(msgspec.Struct, frozen=True, kw_only=True):
                 known = ", ".join(definitions)
                 raise ConfigurationError(f"{where} has no option {name!r}; the options are: {known}")
             checked[name] = _checked(definitions[name], cls, value, where)
+        for name, definition in definitions.items():
+            if definition.required and name not in checked:
+                raise ConfigurationError(f"{where} lacks the option {name!r}, which has no default")
         return cls(**checked)
 
     def __repr__(self) -> str:
@@ -132,7 +137,8 @@ def definitions_of(options: type[PluginOptions]) -> dict[str, OptionDefinition]:
         definitions[field.name] = OptionDefinition(
             name=field.name,
             type=" | ".join(sorted({_type_name(kind) for kind in kinds if kind is not type(None)})),
-            default=field.default,
+            required=field.required,
+            default=None if field.required else field.default,
             choices=choices,
             optional=type(None) in kinds,
             **dataclasses.asdict(about),

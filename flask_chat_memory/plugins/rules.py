@@ -24,8 +24,8 @@ def check_append(thread_id: object, key: str | None) -> None:
     """
     if not is_thread_id(thread_id):
         raise ValueError(f"a thread id has 1 to {MAX_THREAD_ID} characters and no NUL")
-    if key is not None and not 0 < len(key) <= MAX_KEY:
-        raise ValueError(f"an append key has 1 to {MAX_KEY} characters")
+    if key is not None and not (0 < len(key) <= MAX_KEY and clean(key) == key):
+        raise ValueError(f"an append key has 1 to {MAX_KEY} characters and no NUL")
 
 
 def check_range(limit: int | None, before: int | None, after: int | None) -> None:

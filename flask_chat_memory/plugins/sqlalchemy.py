@@ -25,6 +25,7 @@ from .registry import chat_memory_plugin
 from .rules import check_append
 from .rules import check_range
 from .rules import is_thread_id
+from .sql.database import check_engine
 from .sql.database import Database
 from .sql.database import Row
 from .sql.statements import Statements
@@ -85,6 +86,8 @@ class SQLAlchemyPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThr
                 _check_url(self.url)
             if self.engine is not None and not hasattr(type(self.engine), "engine"):
                 raise ConfigurationError("sqlalchemy: engine must be a SQLAlchemy Engine or the site's db object")
+            if isinstance(self.engine, sa.Engine):
+                check_engine(self.engine)
             if not self.table_prefix.isidentifier() or len(self.table_prefix) > 32:
                 raise ConfigurationError(f"sqlalchemy: table_prefix {self.table_prefix!r} is no SQL name")
 

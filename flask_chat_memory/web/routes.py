@@ -25,6 +25,7 @@ logger = logging.getLogger(__name__)
 
 MAX_BODY = 16 * 1024 * 1024
 """Bytes of a request body, where the site sets no ``MAX_CONTENT_LENGTH`` of its own."""
+TOKEN_HEADER = "Chat-Memory-Token"
 UNAVAILABLE = "The chat is not available just now. Please try again later."
 
 
@@ -132,12 +133,25 @@ def _keep_private(response: flask.Response) -> flask.Response:
 def _refused(error: HTTPException) -> tuple[flask.Response, int]:
     if error.response is not None:
         return t.cast(flask.Response, error.response), error.response.status_code
-    return flask.jsonify(error=error.description), error.code or 500
+    response = flask.jsonify(error=error.description)
+    if type(error).__name__ == "CSRFError":
+        # The page is older than its token: the widget asks again with a fresh one.
+        response.headers[TOKEN_HEADER] = csrf_token()
+    return response, error.code or 500
 
 
 def _failed(error: ChatMemoryError) -> tuple[flask.Response, int]:
     logger.error("a request was not answered: %s", error, exc_info=error)
     return flask.jsonify(error=UNAVAILABLE), 503
+
+
+def csrf_token() -> str | None:
+    """Return a token of Flask-WTF, if the site is protected by its CSRFProtect."""
+    if "csrf" not in flask.current_app.extensions:
+        return None
+    from flask_wtf.csrf import generate_csrf
+
+    return t.cast(str, generate_csrf())
 
 
 def _static_version() -> str:

@@ -16,6 +16,7 @@ from ..errors import ConfigurationError
 from ..errors import StorageError
 from .labels import LABELS
 from .routes import chat_memory
+from .routes import csrf_token
 from .shown import shown_messages
 from .shown import ShownMessage
 
@@ -66,7 +67,7 @@ def chat_widget(
         urls=_urls(conversation.chatbot, conversation.threads),
         storage_key=f"chat-memory:{conversation.chatbot}:{_owner_mark(conversation)}",
         adopt=settings.on_login == "adopt",
-        csrf_token=_csrf_token(),
+        csrf_token=csrf_token(),
         nonce=nonce,
         labels=texts,
         max_chars=settings.max_message_chars,
@@ -116,10 +117,3 @@ def _owner_mark(conversation: Conversation) -> str:
     if conversation.owner is None or conversation.mode != "client":
         return "anon"
     return hashlib.blake2b(conversation.owner.encode(), digest_size=8).hexdigest()
-
-
-def _csrf_token() -> str | None:
-    if "csrf" not in flask.current_app.extensions:
-        return None
-    generate = flask.current_app.jinja_env.globals.get("csrf_token")
-    return str(generate()) if callable(generate) else None

@@ -7,6 +7,7 @@ import pathlib
 import runpy
 
 import pytest
+from flask_wtf.csrf import CSRFProtect
 from playwright.sync_api import expect
 
 from .site import Served
@@ -190,6 +191,17 @@ def test_each_message_reaches_the_thread_that_its_tab_shows(serve: Serve, visit:
     here.sees(page=other)
     here.ask("five")
     here.sees("one", "You said: one", "three", "You said: three", "five", "You said: five")
+
+
+def test_a_page_that_is_older_than_its_token_goes_on(serve: Serve, visit: Open) -> None:
+    site = serve()
+    CSRFProtect(site.app)
+    here = visit(site)
+    here.ask("one")
+    here.sees("one", "You said: one")
+    here.page.locator("chat-memory").evaluate("element => { element.dataset.csrfToken = 'expired' }")
+    here.ask("two")
+    here.sees("one", "You said: one", "two", "You said: two")
 
 
 def test_keyboard_alone(serve: Serve, visit: Open) -> None:

@@ -72,8 +72,7 @@ class Database:
     def __init__(self, engine: sa.Engine | str, tables: Tables, create_tables: bool) -> None:
         self._owns_engine = isinstance(engine, str)
         self._engine = sqlite_engine(engine) if isinstance(engine, str) else engine
-        if self._engine.dialect.name != "sqlite":
-            raise ConfigurationError(f"the database is {self._engine.dialect.name}; sqlite is supported")
+        check_engine(self._engine)
         self._tables = tables
         self._create_tables = create_tables
         self._ready = False
@@ -91,13 +90,13 @@ class Database:
     @contextlib.contextmanager
     def reading(self) -> cabc.Iterator[Transaction]:
         """Give a connection for statements that only read."""
-        with self._errors(), self._exclusive, contextlib.closing(self._connection()) as connection:
+        with self._errors(), contextlib.closing(self._connection()) as connection:
             yield Transaction(self, connection)
 
     @contextlib.contextmanager
     def writing(self) -> cabc.Iterator[Transaction]:
         """Give a connection in a transaction, committed at the end, rolled back by an exception."""
-        with self._errors(), self._exclusive, contextlib.closing(self._connection()) as connection:
+        with self._errors(), contextlib.closing(self._connection()) as connection:
             transaction = Transaction(self, connection)
             try:
                 # A deferred transaction that reads first cannot wait for the lock when it comes to write.
@@ -116,9 +115,6 @@ class Database:
     def after_fork(self, dispose: bool = True) -> None:
         """Forget the connections of the parent process, which goes on using them."""
         self._creating = threading.Lock()
-        # Threads that share the one connection of a database in memory must take turns.
-        shared = isinstance(self._engine.pool, sa.StaticPool)
-        self._exclusive: t.Any = threading.RLock() if shared else contextlib.nullcontext()
         if dispose:
             self._engine.dispose(close=False)
 
@@ -146,6 +142,18 @@ class Database:
         except (sa.exc.SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error, OSError) as error:
             # Without the driver's text: it may quote what a visitor wrote.
             raise StorageError(f"the database failed ({type(error).__name__})") from error
+
+
+def check_engine(engine: sa.Engine) -> None:
+    """Refuse a database that cannot keep the laws.
+
+    :raises ConfigurationError: saying what to use instead.
+    """
+    if engine.dialect.name != "sqlite":
+        raise ConfigurationError(f"the database is {engine.dialect.name}; sqlite is supported")
+    if isinstance(engine.pool, (sa.StaticPool, sa.SingletonThreadPool)):
+        # Its one connection is in the middle of the site's own work, which a commit or rollback of ours would end.
+        raise ConfigurationError("the database is in memory; use one in a file, or choose the plugin 'in_memory'")
 
 
 def create_missing_tables(engine: sa.Engine, tables: Tables) -> None:

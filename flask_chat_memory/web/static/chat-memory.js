@@ -78,10 +78,14 @@ class ChatMemory extends HTMLElement {
     return reply
   }
 
-  post(url, body, signal) {
+  async post(url, body, signal, isAgain) {
     const headers = { "Content-Type": "application/json", Accept: "text/event-stream" }
     if (this.dataset.csrfToken) headers["X-CSRFToken"] = this.dataset.csrfToken
-    return fetch(url, { method: "POST", headers, signal, body: JSON.stringify(body) })
+    const response = await fetch(url, { method: "POST", headers, signal, body: JSON.stringify(body) })
+    const token = response.headers.get("Chat-Memory-Token")
+    if (!token || isAgain) return response
+    this.dataset.csrfToken = token
+    return this.post(url, body, signal, true)
   }
 
   send() {
