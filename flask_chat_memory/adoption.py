@@ -25,6 +25,8 @@ class LoggedIn(t.Protocol):
 
     def anonymous_thread(self, chatbot: str) -> str | None: ...
 
+    def keep_anonymous(self) -> None: ...
+
     def drop_anonymous(self, keep_threads: bool) -> None: ...
 
 
@@ -50,8 +52,10 @@ def settle_login(
                 )
         except StorageError:
             logger.exception("anonymous threads could not be adopted; a later request tries again")
-            return
-    if not left:
+            left = 1
+    if left:
+        visitor.keep_anonymous()
+    else:
         visitor.drop_anonymous(keep_threads=adopt)
 
 

@@ -21,9 +21,11 @@ from .message import ChatMessage
 from .plugins.base import ChatMemoryPlugin
 from .plugins.base import CurrentThread
 from .plugins.base import Scope
+from .plugins.rules import check_range
 from .plugins.rules import sequence_of
 from .provider import Provider
 from .provider import run
+from .question import Mode
 from .question import NOT_TOLD
 from .question import read_question
 from .question import ShownThread
@@ -34,8 +36,6 @@ from .turn import Turn
 logger = logging.getLogger(__name__)
 
 UNAVAILABLE = "The conversation cannot be stored just now. Please try again later."
-
-Mode = t.Literal["server", "client", "none"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,6 +118,7 @@ class Conversation:
         :param before: only messages with a smaller sequence number.
         :param shown: the thread that the page shows.
         """
+        check_range(limit, before, None)
         location = self._location(shown)
         if location is None:
             return Page()
@@ -138,7 +139,7 @@ class Conversation:
         :raises RequestRefused: 400 and 413 for what is no question, 403 if the chatbot is switched off, 409 for the
             repeat of a question that is still being answered, 503 if nothing can be stored.
         """
-        asked = read_question(question, self._settings.max_message_chars, client_history=self.mode == "client")
+        asked = read_question(question, self._settings.max_message_chars, self.mode)
         if not self._chatbot.enabled:
             raise RequestRefused(403, "This chatbot is switched off.")
         if self._plugin is None:

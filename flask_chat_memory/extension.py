@@ -165,8 +165,7 @@ class ChatMemory:
 
     @property
     def _state(self) -> _State:
-        app = _current_app()
-        state = self._states.get(app) if app else None
+        state = self._states.get(_current_app()) if flask.has_app_context() else None
         if state is None:
             raise ConfigurationError("ChatMemory is not set up for the current app; call init_app(app)")
         return state
@@ -243,8 +242,7 @@ def _drop_at_logout(app: flask.Flask) -> None:
         from flask_login import user_logged_out
     except ImportError:
         return
-    # Held strongly: nobody else keeps the function.
-    user_logged_out.connect(_forget_visitor, app, weak=False)
+    user_logged_out.connect(_forget_visitor, app)
 
 
 def _forget_visitor(_app: flask.Flask, **_facts: object) -> None:

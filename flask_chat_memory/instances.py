@@ -43,6 +43,7 @@ class PluginInstances:
         if loaded is None:
             return self._instance(app, chatbot.plugin) if chatbot.plugin else None
         try:
+            _check_choice(loaded)
             chosen = choose_plugin(
                 self._registry,
                 loaded.get("plugin"),
@@ -75,6 +76,11 @@ class PluginInstances:
                 self._loaded[chatbot] = chosen
             if former is not None and former != chosen and former not in self._loaded.values():
                 self._instances.pop(former, None)
+
+
+def _check_choice(loaded: object) -> None:
+    if not isinstance(loaded, cabc.Mapping) or "plugin" not in loaded or not set(loaded) <= {"plugin", "options"}:
+        raise ConfigurationError("the settings loader must return None or a dict with 'plugin' and 'options'")
 
 
 def _warn_of_workers(plugin: type[ChatMemoryPlugin]) -> None:

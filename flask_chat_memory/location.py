@@ -106,7 +106,7 @@ class Location:
             if found is not None:
                 self._found, self._looked = found, True
                 return messages
-        if not self._looked and self._candidate is not None and not self._reserved:
+        if not self._looked and self._candidate is not None:
             # Messages prove that the thread is there, without a second question.
             messages = self.plugin.load_messages(self.scope, self._candidate, limit=limit)
             if messages:
@@ -124,6 +124,7 @@ class Location:
             current = self.plugin.current_thread(self.scope)
             if current is not None:
                 return current
-        if self._candidate is None or self._reserved:
+        if self._candidate is None:
             return None
+        # Even a reserved id: an old session that was saved late may still call reserved what is stored by now.
         return self._candidate if self.plugin.has_thread(self.scope, self._candidate) else None

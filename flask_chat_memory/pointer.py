@@ -20,7 +20,7 @@ NO_SECRET_KEY = "The site cannot recognise its visitors just now."
 
 
 class Pointer:
-    """What the session keeps: ``anonymous`` key, ``owner`` mark, ``threads`` and ``reserved`` ids by chatbot.
+    """What the session keeps: ``anonymous`` key, marks of ``owner`` and ``heir``, ``threads`` and ``reserved`` ids.
 
     Everything in it is a hint. It counts only for the owner who left it, so that neither a logout nor a session that
     a slow request saved late can show somebody else's thread.
@@ -38,9 +38,15 @@ class Pointer:
         self._stored = _read()
         anonymous = self._stored.get("anonymous")
         self._anonymous = f"{ANONYMOUS}{anonymous}" if isinstance(anonymous, str) and anonymous else None
-        if self._user is None and self._anonymous and self._stored.get("owner") != _mark(self._anonymous):
-            # The key is left over from before a login that has ended.
+        if self._anonymous and not self._counts(self._anonymous):
             self._anonymous = None
+
+    def _counts(self, anonymous: str) -> bool:
+        """Tell whether the anonymous key is this visitor's: after a login it waits for that user alone."""
+        heir = self._stored.get("heir")
+        if self._user is None:
+            return heir is None and self._stored.get("owner") == _mark(anonymous)
+        return heir is None or heir == _mark(self._user)
 
     @property
     def owner(self) -> str | None:
@@ -70,6 +76,8 @@ class Pointer:
 
         :raises RequestRefused: 503 if the session cannot be written.
         """
+        if not self._closed and flask.current_app.session_interface.is_null_session(flask.session):
+            raise _refused()
         if self.owner is None:
             if self._closed:
                 raise ChatMemoryError("take a visitor's first question in the view, before the response is returned")
@@ -89,6 +97,11 @@ class Pointer:
         reservations.pop(self._chatbot, None)
         (reservations if reserved else threads)[self._chatbot] = thread_id
         self._write(threads, reservations)
+
+    def keep_anonymous(self) -> None:
+        """Keep the key that the visitor had before the login for this user alone."""
+        if self._user is not None and self._stored.get("heir") != _mark(self._user):
+            self._save({**self._stored, "heir": _mark(self._user)})
 
     def drop_anonymous(self, keep_threads: bool) -> None:
         """Drop the key that the visitor had before the login.
@@ -119,13 +132,22 @@ class Pointer:
         values: dict[str, t.Any] = {"owner": _mark(owner), "threads": threads, "reserved": reserved}
         if self._anonymous:
             values["anonymous"] = self._anonymous.removeprefix(ANONYMOUS)
+            if self._user is not None:
+                values["heir"] = _mark(self._user)
+        self._save(values)
+
+    def _save(self, values: dict[str, t.Any]) -> None:
         try:
             # A new dict, for a change inside of one would not be noticed.
             flask.session[KEY] = values
         except RuntimeError as error:
-            logger.error("the session cannot be written; set SECRET_KEY, or set up Flask-Session")
-            raise RequestRefused(503, NO_SECRET_KEY) from error
+            raise _refused() from error
         self._stored = values
+
+
+def _refused() -> RequestRefused:
+    logger.error("the session cannot be written; set SECRET_KEY, or set up Flask-Session")
+    return RequestRefused(503, NO_SECRET_KEY)
 
 
 _HINTS = ("threads", "reserved")

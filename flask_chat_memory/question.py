@@ -17,6 +17,10 @@ MAX_CLIENT_KEY = 100
 _CLIENT_ROLES = {"user": "user", "assistant": "assistant", "ai": "assistant"}
 
 
+Mode = t.Literal["server", "client", "none"]
+"""Where the history is: on the server, in the browser, or nowhere."""
+
+
 class Shown(enum.Enum):
     """A thread id that was not given, as opposed to None: the page shows no thread yet."""
 
@@ -44,11 +48,11 @@ class Question:
 
 
 def read_question(
-    question: str | ChatMessage | cabc.Mapping[str, t.Any] | None, max_chars: int, client_history: bool
+    question: str | ChatMessage | cabc.Mapping[str, t.Any] | None, max_chars: int, mode: Mode
 ) -> Question:
     """Check a question and return it.
 
-    :param client_history: the posted body brings the history, too.
+    :param mode: in client mode the posted body brings the history; only in server mode does its key count.
     :raises RequestRefused: 400 for what is no question, 413 for one of more than ``max_chars`` characters.
     """
     if isinstance(question, str):
@@ -58,7 +62,7 @@ def read_question(
             raise RequestRefused(400, "Only a user message can be a question.")
         read = Question(question)
     else:
-        read = _read_body(question, client_history)
+        read = _read_body(question, mode)
     text = read.message.text
     if not isinstance(read.message.content, list) and not text.replace("\ufffd", "").strip():
         raise RequestRefused(400, "The message is empty.")
@@ -75,16 +79,16 @@ def shown_thread(body: cabc.Mapping[str, t.Any]) -> ShownThread:
     return ""
 
 
-def _read_body(body: object, client_history: bool) -> Question:
+def _read_body(body: object, mode: Mode) -> Question:
     if not isinstance(body, cabc.Mapping):
         raise RequestRefused(400, "The request must be a JSON object.")
     messages = body.get("messages")
     if not isinstance(messages, list) or not all(isinstance(item, dict) for item in messages):
         raise RequestRefused(400, "The request must have a list of messages.")
-    key = body.get("key")
+    key = body.get("key") if mode == "server" else None
     if key is not None and not (isinstance(key, str) and 0 < len(key) <= MAX_CLIENT_KEY and clean(key) == key):
         raise RequestRefused(400, f"The key must be text of 1 to {MAX_CLIENT_KEY} characters.")
-    if client_history:
+    if mode == "client":
         *history, question = _client_messages(messages)
         return Question(question, history)
     asked = next((item for item in reversed(messages) if item.get("role") == "user"), None)

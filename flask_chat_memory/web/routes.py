@@ -81,14 +81,13 @@ def messages(chatbot: str) -> flask.Response:
     conversation = _conversation(chatbot)
     # Asked for first, so that nothing is stored where nobody can answer.
     conversation.require_provider()
-    turn = conversation.turn(flask.request.get_json(silent=True))
+    turn = conversation.turn(_body())
     return turn.response(conversation.answer_pieces(turn))
 
 
 def reset(chatbot: str) -> flask.Response:
     """Delete the thread and start a new one."""
-    body = flask.request.get_json(silent=True)
-    shown = shown_thread(body) if isinstance(body, dict) else NOT_TOLD
+    shown = shown_thread(_body()) if flask.request.get_data() else NOT_TOLD
     return flask.jsonify(thread_id=_conversation(chatbot).reset(shown))
 
 
@@ -102,6 +101,16 @@ def open_thread(chatbot: str, thread_id: str) -> flask.Response:
     if not _many_threads(chatbot).open(thread_id):
         flask.abort(404, "There is no such conversation.")
     return flask.jsonify(thread_id=thread_id)
+
+
+def _body() -> dict[str, t.Any]:
+    try:
+        body = flask.request.get_json(silent=True)
+    except RecursionError:
+        body = None
+    if not isinstance(body, dict):
+        raise RequestRefused(400, "The request must be a JSON object.")
+    return body
 
 
 def _conversation(chatbot: str) -> Conversation:

@@ -13,6 +13,7 @@ from markupsafe import Markup
 from ..conversation import Conversation
 from ..conversation import Page
 from ..errors import ConfigurationError
+from ..errors import MissingOwner
 from ..errors import StorageError
 from .labels import LABELS
 from .routes import chat_memory
@@ -97,7 +98,7 @@ def _page(conversation: Conversation, limit: int) -> tuple[Page, bool]:
 
     try:
         return conversation.page(limit), False
-    except StorageError:
+    except (StorageError, MissingOwner):
         logger.exception("a page is shown without its history")
         return Page(), True
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections.abc as cabc
 import contextlib
 import os
+import sqlite3
 import threading
 import time
 import typing as t
@@ -197,7 +198,7 @@ def _use_write_ahead_log(connection: t.Any) -> None:
         try:
             connection.execute("PRAGMA journal_mode=WAL").fetchone()
             return
-        except Exception:
-            if time.monotonic() > deadline:
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import typing as t
 
 import pytest
@@ -138,7 +139,7 @@ class CurrentThreadContract:
     def test_first_appends_at_once_end_in_one_thread(self, make_plugin: MakePlugin) -> None:
         plugin = with_current_thread(make_plugin, threads="one")
         appended = together(
-            [lambda n=n: plugin.append_messages(OWNER, f"thread-{n}", [ask(str(n))]) for n in range(8)]  # type: ignore[misc]
+            [functools.partial(plugin.append_messages, OWNER, f"thread-{n}", [ask(str(n))]) for n in range(8)]
         )
         assert {batch.thread_id for batch in appended if batch} == {plugin.current_thread(OWNER)}
         assert sorted(batch.sequence for batch in appended if batch) == list(range(1, 9))

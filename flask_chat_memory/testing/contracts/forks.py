@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import os
-import select
 import signal
 import threading
 import traceback
@@ -43,6 +42,9 @@ class Child:
         if self.pid == 0:
             status = 1
             try:
+                # A child that is stuck ends by itself.
+                signal.signal(signal.SIGALRM, signal.SIG_DFL)
+                signal.alarm(int(PATIENCE))
                 work(lambda: t.cast(None, os.write(writer, b".")))
                 status = 0
             except BaseException:
@@ -53,7 +55,7 @@ class Child:
 
     def wait_for_steps(self, count: int) -> None:
         for _ in range(count):
-            assert self._read(), "the child ended early"
+            assert os.read(self._reader, 1), "the child ended early"
 
     def kill(self) -> None:
         os.kill(self.pid, signal.SIGKILL)
@@ -61,21 +63,11 @@ class Child:
 
     def wait(self) -> int:
         """Wait for the end of the process and return its exit status."""
-        try:
-            while self._read():
-                pass
-        except AssertionError:
-            os.kill(self.pid, signal.SIGKILL)
-            raise
-        finally:
-            os.close(self._reader)
-            _, status = os.waitpid(self.pid, 0)
+        while os.read(self._reader, 1):
+            pass
+        os.close(self._reader)
+        _, status = os.waitpid(self.pid, 0)
         return os.waitstatus_to_exitcode(status)
-
-    def _read(self) -> bytes:
-        readable, _, _ = select.select([self._reader], [], [], PATIENCE)
-        assert readable, "the child is stuck"
-        return os.read(self._reader, 1)
 
 
 @needs_fork

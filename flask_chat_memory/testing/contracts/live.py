@@ -119,9 +119,7 @@ class LiveTurnsContract:
         assert texts(plugin.load_messages(OWNER, THREAD)) == ["question 1", "answer 1"]
 
     @pytest.mark.parametrize("removal", REMOVALS)
-    def test_a_turn_ends_without_a_trace_once_its_question_is_gone(
-        self, make_plugin: MakePlugin, removal: str
-    ) -> None:
+    def test_a_turn_ends_without_a_trace_once_its_question_is_gone(self, make_plugin: MakePlugin, removal: str) -> None:
         plugin, clock = with_live_turns(make_plugin)
         start(plugin, "1")
         REMOVALS[removal](plugin, OWNER, THREAD)

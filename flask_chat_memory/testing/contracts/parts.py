@@ -19,7 +19,7 @@ SAME_OWNER_OTHER_CHATBOT = Scope("user:1", "support")
 STRANGER = Scope("user:10")
 THREAD = "thread-1"
 UNKNOWN = "thread-nobody-has"
-PATIENCE = 60.0
+PATIENCE = 30.0
 """Seconds after which something that should have happened counts as stuck."""
 
 R = t.TypeVar("R")
@@ -38,6 +38,10 @@ class MakePlugin(t.Protocol):
 def able(plugin: ChatMemoryPlugin, ability: type) -> AblePlugin:
     assert isinstance(plugin, ability), f"{type(plugin).__name__} does not inherit {ability.__name__}"
     return t.cast(AblePlugin, plugin)
+
+
+def keeps_live_turns(plugin: ChatMemoryPlugin) -> bool:
+    return isinstance(plugin, KeepsLiveTurns)
 
 
 def ask(name: str) -> ChatMessage:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+
+from ...message import ChatMessage
 from ...plugins.base import Appended
 from .parts import ask
 from .parts import assert_same
@@ -11,10 +14,9 @@ from .parts import MakePlugin
 from .parts import OWNER
 from .parts import texts
 from .parts import THREAD
+from .parts import together
 from .threads import assert_whole_batches
 from .threads import batch
-from .threads import together
-from .values import ChatMessage
 from .values import MESSAGES
 
 
@@ -50,7 +52,7 @@ class PersistenceContract:
             for round_ in range(5):
                 plugin.append_messages(OWNER, THREAD, batch(writer, round_))
 
-        together([lambda writer=writer: write(writer) for writer in range(8)])  # type: ignore[misc]
+        together([functools.partial(write, writer) for writer in range(8)])
         messages = make_plugin().load_messages(OWNER, THREAD)
         assert len(messages) == 8 * 5 * 3
         assert_whole_batches(messages)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...plugins.base import CurrentThread
 from ...plugins.rules import is_thread_id
 from .appending import AppendingContract
 from .loading import LoadingContract
@@ -29,6 +30,10 @@ class PluginContract(
     def test_a_new_thread_id_is_only_a_string(self, make_plugin: MakePlugin) -> None:
         plugin = make_plugin()
         assert not plugin.has_thread(OWNER, plugin.create_thread_id())
+
+    def test_the_one_thread_persists_only_where_it_can_be_found_again(self, make_plugin: MakePlugin) -> None:
+        plugin = make_plugin(threads="one")
+        assert plugin.has_persistent_thread is isinstance(plugin, CurrentThread)
 
     def test_closing_twice_is_closing_once(self, make_plugin: MakePlugin) -> None:
         plugin = make_plugin()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import functools
 import threading
 import typing as t
 
+import pytest
+
 from ...message import ChatMessage
 from ...plugins.base import Appended
-from ...plugins.base import KeepsLiveTurns
 from .forks import Child
 from .forks import needs_fork
 from .forks import Say
@@ -18,6 +20,7 @@ from .parts import AblePlugin
 from .parts import ask
 from .parts import contents
 from .parts import exchange
+from .parts import keeps_live_turns
 from .parts import MakePlugin
 from .parts import OWNER
 from .parts import sequences
@@ -57,13 +60,13 @@ class ProcessContract:
         assert make_plugin().shared_by_processes
 
     def test_batches_of_many_processes_stay_whole(self, make_plugin: MakePlugin) -> None:
-        def write(writer: int) -> None:
+        def write(writer: int, _say: Say) -> None:
             plugin = make_plugin()
             for round_ in range(ROUNDS):
                 plugin.append_messages(OWNER, THREAD, batch(writer, round_))
 
         # The store is new: the processes set it up at once, too.
-        children = [Child(lambda _say, writer=writer: write(writer)) for writer in range(PROCESSES)]  # type: ignore[misc]
+        children = [Child(functools.partial(write, writer)) for writer in range(PROCESSES)]
         assert [child.wait() for child in children] == [0] * PROCESSES
         messages = make_plugin().load_messages(OWNER, THREAD)
         assert sequences(messages) == list(range(1, 3 * PROCESSES * ROUNDS + 1))
@@ -128,8 +131,8 @@ class ProcessContract:
 
     def test_a_turn_whose_process_was_killed_is_ended_once(self, make_plugin: MakePlugin) -> None:
         plugin = t.cast(AblePlugin, make_plugin())
-        if not isinstance(plugin, KeepsLiveTurns):
-            return
+        if not keeps_live_turns(plugin):
+            pytest.skip("the plugin keeps no live turns")
 
         def ask_and_hang(say: Say) -> None:
             start(t.cast(AblePlugin, make_plugin()), "1")

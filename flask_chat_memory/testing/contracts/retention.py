@@ -36,7 +36,10 @@ class MaxMessagesContract:
         assert len(plugin.load_messages(OWNER, THREAD)) == 4
 
     def test_the_cut_is_at_the_first_question_at_or_after_the_limit(self, make_plugin: MakePlugin) -> None:
-        plugin = make_plugin(max_messages=4)
+        plugin = make_plugin(max_messages=4, threads="many")
+        plugin.append_messages(OWNER, "thread-2", [*exchange("1"), *exchange("2"), *exchange("3")])
+        kept = plugin.load_messages(OWNER, "thread-2")
+        assert texts(kept) == ["question 2", "answer 2", "question 3", "answer 3"]
         tool = ChatMessage("tool", "found", tool_call_id="c1", turn="1")
         plugin.append_messages(OWNER, THREAD, [ask("1"), tool, answer("1"), ask("2"), answer("2")])
         assert texts(plugin.load_messages(OWNER, THREAD)) == ["question 2", "answer 2"]
