@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import copy
 import dataclasses
 import difflib
 import re
@@ -107,7 +108,7 @@ def read_settings(config: cabc.MutableMapping[str, t.Any], registry: PluginRegis
             hint = f"; did you mean {close[0]}?" if close else f"; the keys are: {', '.join(DEFAULTS)}"
             raise ConfigurationError(f"there is no configuration key {key}{hint}")
     for key, value in DEFAULTS.items():
-        config.setdefault(key, value)
+        config.setdefault(key, copy.deepcopy(value))
     return Settings(
         chatbots=types.MappingProxyType(_read_chatbots(config, registry)),
         on_login=_choice(config, "CHAT_MEMORY_ON_LOGIN", ("adopt", "leave")),

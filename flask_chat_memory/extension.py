@@ -75,7 +75,8 @@ class ChatMemory:
             )
         settings = read_settings(app.config, self.plugins)
         _check_names(self._providers, settings)
-        self._states[app] = _State(settings, PluginInstances(self.plugins, self._settings_loader))
+        configured = [chatbot.plugin for chatbot in settings.chatbots.values() if chatbot.plugin]
+        self._states[app] = _State(settings, PluginInstances(self.plugins, self._settings_loader, configured))
         app.extensions["chat_memory"] = self
         register_web(app, settings)
         _drop_at_logout(app)
@@ -135,7 +136,7 @@ class ChatMemory:
         settings, plugin, scope = self._named(owner, chatbot)
         if not plugin.has_thread(scope, thread_id):
             raise UnknownThread("the owner has no thread of this id")
-        return self._make_conversation(settings, plugin, NamedVisitor(owner, thread_id))
+        return self._make_conversation(settings, plugin, NamedVisitor(owner, thread_id, opened=True))
 
     @t.overload
     def provider(self, chatbot: F) -> F: ...

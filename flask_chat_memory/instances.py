@@ -27,12 +27,16 @@ class PluginInstances:
     """Gives each chatbot its plugin.
 
     :param loader: the site's choice at run time, which wins over the configuration.
+    :param configured: the choices of the configuration, whose instances are never let go.
     """
 
-    def __init__(self, registry: PluginRegistry, loader: SettingsLoader | None) -> None:
+    def __init__(
+        self, registry: PluginRegistry, loader: SettingsLoader | None, configured: cabc.Collection[PluginSettings]
+    ) -> None:
         self._registry = registry
         self._loader = loader
-        self._instances: dict[PluginSettings, ChatMemoryPlugin] = {}
+        self._configured = configured
+        self._instances: list[tuple[PluginSettings, ChatMemoryPlugin]] = []
         self._loaded: dict[str, PluginSettings] = {}
         self._warned: set[str] = set()
         self._lock = threading.Lock()
@@ -61,11 +65,11 @@ class PluginInstances:
 
     def _instance(self, app: flask.Flask, settings: PluginSettings) -> ChatMemoryPlugin:
         with self._lock:
-            plugin = self._instances.get(settings)
+            plugin = next((plugin for known, plugin in self._instances if known == settings), None)
             if plugin is None:
                 _warn_of_workers(settings.plugin)
                 plugin = settings.plugin(resolve(app, settings.options))
-                self._instances[settings] = plugin
+                self._instances.append((settings, plugin))
             return plugin
 
     def _forget_former(self, chatbot: str, chosen: PluginSettings | None) -> None:
@@ -74,8 +78,8 @@ class PluginInstances:
             former = self._loaded.pop(chatbot, None)
             if chosen is not None:
                 self._loaded[chatbot] = chosen
-            if former is not None and former != chosen and former not in self._loaded.values():
-                self._instances.pop(former, None)
+            if former is not None and former not in [*self._loaded.values(), *self._configured]:
+                self._instances = [(known, plugin) for known, plugin in self._instances if known != former]
 
 
 def _check_choice(loaded: object) -> None:

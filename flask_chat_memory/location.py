@@ -29,6 +29,10 @@ class Visitor(t.Protocol):
     def reserved(self) -> bool:
         """Whether ``thread_id`` was given out for a thread that is not stored yet."""
 
+    @property
+    def opened(self) -> bool:
+        """Whether ``thread_id`` was asked for by name, so that no other thread will do."""
+
     def claim(self) -> str:
         """Return the owner, made now for a visitor who has none."""
 
@@ -42,10 +46,13 @@ class NamedVisitor:
     :param owner: None where nothing is stored on the server.
     """
 
-    def __init__(self, owner: str | None, thread_id: str | None = None, reserved: bool = False) -> None:
+    def __init__(
+        self, owner: str | None, thread_id: str | None = None, reserved: bool = False, opened: bool = False
+    ) -> None:
         self.owner = owner
         self.thread_id = thread_id
         self.reserved = reserved
+        self.opened = opened
 
     def claim(self) -> str:
         if self.owner is None:
@@ -67,7 +74,7 @@ class Location:
         self.plugin = plugin
         self.scope = scope
         self._visitor = visitor
-        self._one = plugin.options.threads == "one"
+        self._one = plugin.options.threads == "one" and not visitor.opened
         self._candidate = visitor.thread_id if self._one or shown is NOT_TOLD else shown
         self._reserved = visitor.reserved and self._candidate == visitor.thread_id
         self._found: str | None = None

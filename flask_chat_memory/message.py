@@ -196,7 +196,7 @@ class ChatMessage:
     def to_openai(self) -> dict[str, t.Any]:
         """Return the dict that providers of the OpenAI kind accept: the public keys that are set, nothing else."""
         fields = self._fields
-        result = {name: plain(fields[name], name) for name in _PROVIDER_KEYS if fields.get(name) is not None}
+        result = {name: plain(fields[name], name) for name in _PROVIDER_KEYS if fields.get(name) not in (None, [])}
         result.setdefault("content", None)
         return result
 
@@ -241,9 +241,9 @@ def _checked(given: cabc.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """Apply the value rule and the rules of the known keys."""
     fields: dict[str, t.Any] = {}
     for key, value in given.items():
-        if key not in _KEYS:
+        if type(key) is not str or key not in _KEYS:
             key = plain_key(key, "message")
-            if key in fields or key in _KEYS:
+            if key in fields:
                 raise InvalidMessage(key, "two keys become equal when they are made storable")
         if type(value) is not str:
             value = plain(value, key)

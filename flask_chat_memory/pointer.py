@@ -61,6 +61,10 @@ class Pointer:
         return self._hint("reserved") is not None
 
     @property
+    def opened(self) -> bool:
+        return False
+
+    @property
     def left_anonymous(self) -> str | None:
         """The anonymous owner that the visitor was before the login; None if there was none."""
         return self._anonymous if self._user is not None else None

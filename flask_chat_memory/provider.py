@@ -32,4 +32,11 @@ def check_provider(function: t.Any) -> None:
 
 def run(provider: Provider, turn: Turn) -> cabc.Iterator[str]:
     """Call the provider when the first piece is wanted, and yield its text in pieces."""
-    yield from turn.pieces(provider(turn))
+    answer = provider(turn)
+    try:
+        yield from turn.pieces(answer)
+    finally:
+        # What is iterated may be another object than what was opened.
+        close = getattr(answer, "close", None)
+        if close is not None:
+            close()

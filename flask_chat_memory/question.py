@@ -64,7 +64,7 @@ def read_question(
     else:
         read = _read_body(question, mode)
     text = read.message.text
-    if not isinstance(read.message.content, list) and not text.replace("\ufffd", "").strip():
+    if _is_empty(read.message):
         raise RequestRefused(400, "The message is empty.")
     if len(text) > max_chars:
         raise RequestRefused(413, f"The message is longer than {max_chars} characters.")
@@ -115,3 +115,8 @@ def _user_message(text: object) -> ChatMessage:
     if not isinstance(text, str):
         raise RequestRefused(400, "A message must have a text.")
     return ChatMessage("user", text)
+
+
+def _is_empty(message: ChatMessage) -> bool:
+    parts = message.content if isinstance(message.content, list) else []
+    return not message.text.replace("\ufffd", "").strip() and all(part.get("type") == "text" for part in parts)

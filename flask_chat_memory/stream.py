@@ -9,6 +9,7 @@ import typing as t
 import msgspec
 
 from .errors import StorageError
+from .values import clean
 
 if t.TYPE_CHECKING:
     from .turn import Turn
@@ -48,6 +49,7 @@ class AnswerStream:
             self._turn.fail(error, "".join(self._texts))
             self._close_source()
             raise
+        piece = clean(piece)
         self._texts.append(piece)
         return piece
 
@@ -101,7 +103,10 @@ class EventStream:
         try:
             self._events.close()
         finally:
-            self._stream.close()
+            try:
+                self._stream.close()
+            except StorageError:
+                logger.exception("the part of an answer was not stored")
 
 
 def _event(data: dict[str, str]) -> bytes:

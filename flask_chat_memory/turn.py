@@ -134,7 +134,9 @@ class Turn:
 
     def record(self, message: ChatMessage) -> None:
         """Keep a message of the turn, such as a tool call or its result, to be stored with the answer."""
-        self._recorded.append(self._stamped(message, new_id()))
+        # Only an answer has a status: it is what a repeat looks for.
+        kept = {name: value for name, value in message.to_dict().items() if name != "status"}
+        self._recorded.append(self._stamped(ChatMessage.from_dict(kept), new_id()))
 
     def reply(self, message: ChatMessage) -> None:
         """Take an assistant message as the answer, with everything that it carries besides text."""
@@ -196,7 +198,7 @@ class Turn:
         """Return the text of whatever a provider gave, as pieces."""
         if isinstance(answer, str):
             return [answer]
-        if isinstance(answer, ChatMessage):
+        if isinstance(answer, ChatMessage) and answer.role == "assistant":
             self.reply(answer)
             return [answer.text]
         if isinstance(answer, cabc.Iterable) and not isinstance(answer, (bytes, cabc.Mapping)):
@@ -228,6 +230,8 @@ class Turn:
             code, error = 503, NOT_STORED
         except Exception:
             # fail() has logged it.
+            code, error = 502, FAILED
+        if self.failed_before:
             code, error = 502, FAILED
         body = {"thread_id": self.thread_id, "question_id": self.question.id, "answer_id": self.answer_id}
         if error is not None:

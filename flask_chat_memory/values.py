@@ -17,6 +17,7 @@ import msgspec
 from .errors import InvalidMessage
 
 MAX_DEPTH = 100
+MAX_BITS = 14_000
 REPLACEMENT = "\ufffd"
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
@@ -45,11 +46,19 @@ def plain(value: t.Any, path: str, depth: int = 1) -> t.Any:
     kind = type(value)
     if kind is str:
         return clean(value)
-    if value is None or kind is bool or kind is int:
+    if value is None or kind is bool:
         return value
+    if kind is int:
+        return _whole(value, path)
     if kind is dict or kind is list:
         return _container(value, path, depth)
     return _converted(value, path, depth)
+
+
+def _whole(value: int, path: str) -> int:
+    if value.bit_length() > MAX_BITS:
+        raise InvalidMessage(path, f"is a number of over {MAX_BITS} bits")
+    return value
 
 
 def _container(value: dict[t.Any, t.Any] | list[t.Any], path: str, depth: int) -> t.Any:
@@ -83,13 +92,13 @@ def _converted(value: t.Any, path: str, depth: int) -> t.Any:
     if isinstance(value, str):
         return clean(str.__str__(value))
     if isinstance(value, int):
-        return int(value)
+        return _whole(int(value), path)
     if isinstance(value, (dt.datetime, dt.date)):
         return value.isoformat()
     if isinstance(value, (uuid.UUID, decimal.Decimal)):
         return str(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return base64.b64encode(value).decode("ascii")
+        return base64.b64encode(bytes(value)).decode("ascii")
     if isinstance(value, (list, tuple)):
         return _container(list(value), path, depth)
     if isinstance(value, (set, frozenset)):

@@ -110,7 +110,10 @@ class PluginOptions(msgspec.Struct, frozen=True, kw_only=True):
         for name, definition in definitions.items():
             if definition.required and name not in checked:
                 raise ConfigurationError(f"{where} lacks the option {name!r}, which has no default")
-        return cls(**checked)
+        try:
+            return cls(**checked)
+        except (ConfigurationError, TypeError) as error:
+            raise ConfigurationError(f"{where}: {error}") from error
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{name}={shown_value(self, name)!r}" for name in definitions_of(type(self)))

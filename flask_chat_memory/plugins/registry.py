@@ -6,6 +6,7 @@ import collections.abc as cabc
 import dataclasses
 import importlib
 import importlib.metadata
+import re
 import typing as t
 
 from ..errors import ConfigurationError
@@ -21,6 +22,8 @@ BUILT_IN = {
     "in_memory": "flask_chat_memory.plugins.in_memory:InMemoryPlugin",
     "sqlalchemy": "flask_chat_memory.plugins.sqlalchemy:SQLAlchemyPlugin",
 }
+
+_PATH = re.compile(r"\w+(\.\w+)*[.:]\w+")
 
 P = t.TypeVar("P", bound="type[ChatMemoryPlugin]")
 PluginChoice = t.Union[str, "type[ChatMemoryPlugin]"]
@@ -98,7 +101,7 @@ class PluginRegistry:
             definition = self.definitions().get(choice)
             if definition:
                 return definition.plugin
-            hidden = choice in BUILT_IN
+            hidden = choice in BUILT_IN or choice in _entry_points()
         else:
             hidden = False
         if not hidden and (choice in BUILT_IN or choice in _entry_points() or ":" in choice or "." in choice):
@@ -122,11 +125,13 @@ def _load(choice: str) -> type[ChatMemoryPlugin]:
     if path is None:
         entry = _entry_points().get(choice)
         path = entry.value if entry else choice
+    if not _PATH.fullmatch(path):
+        raise UnknownPlugin(f"plugin {choice!r} is no import path like 'package.module:Class'")
     module_name, _, name = path.replace(":", ".").rpartition(".")
     try:
         found = getattr(importlib.import_module(module_name), name)
     except ModuleNotFoundError as error:
-        if error.name is None or not module_name.startswith(error.name):
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
             raise ConfigurationError(f"plugin {choice!r} needs {error.name}, which is not installed") from error
         raise UnknownPlugin(f"plugin {choice!r}: there is no module {module_name!r}") from error
     except (AttributeError, ImportError) as error:

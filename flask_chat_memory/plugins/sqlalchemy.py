@@ -120,7 +120,7 @@ class SQLAlchemyPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThr
         if not is_thread_id(thread_id):
             return []
         parameters = self._of_thread(scope, thread_id)
-        parameters["limit"] = _ALL if limit is None else limit
+        parameters["limit"] = _ALL if limit is None else min(limit, _ALL)
         with self._database.reading() as read:
             if after is not None:
                 return _messages(read.rows(self._statements.oldest, {**parameters, "after": after}))
@@ -166,7 +166,7 @@ class SQLAlchemyPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThr
     def load_current(self, scope: Scope, *, limit: int | None = None) -> tuple[str | None, list[ChatMessage]]:
         check_range(limit, None, None)
         # At least one row, for it carries the id of the thread.
-        parameters = {**self._of_scope(scope), "limit": _ALL if limit is None else max(limit, 1)}
+        parameters = {**self._of_scope(scope), "limit": _ALL if limit is None else min(max(limit, 1), _ALL)}
         with self._database.reading() as read:
             rows = read.rows(self._statements.newest_of_current, parameters)
         if not rows:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import inspect
 import sys
 import typing as t
 
@@ -30,9 +31,13 @@ def make_chain(specifications: t.Any, where: str) -> Chain:
 
 def _make(specification: t.Any, where: str) -> ShortTermMemory:
     kind = specification.get("type") if isinstance(specification, cabc.Mapping) else None
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise ConfigurationError(f"{where} is {specification!r}; it needs a type, one of: {', '.join(KINDS)}")
     options = {name: value for name, value in specification.items() if name != "type"}
+    allowed = inspect.signature(KINDS[kind]).parameters
+    for name in options:
+        if name not in allowed:
+            raise ConfigurationError(f"{where} has no option {name!r}; the options are: {', '.join(allowed)}")
     try:
         return KINDS[kind](**options)
     except (TypeError, ValueError) as error:

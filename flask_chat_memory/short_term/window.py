@@ -28,8 +28,14 @@ class Window(ShortTermMemory):
             messages = history.newest(wanted)
             questions = [place for place, message in enumerate(messages) if message.role == "user"]
             if len(questions) >= self.turns:
-                return messages[questions[-self.turns] :]
+                return _whole(messages[questions[-self.turns] :])
             if len(messages) < wanted:
                 # The thread begins here; what stands before its first question belongs to no turn.
-                return messages[questions[0] :] if questions else []
+                return _whole(messages[questions[0] :]) if questions else []
             wanted *= 2
+
+
+def _whole(messages: list[ChatMessage]) -> list[ChatMessage]:
+    """Leave out what belongs to a turn whose question is not among the messages."""
+    asked = {message.turn for message in messages if message.role == "user"}
+    return [message for message in messages if message.turn is None or message.turn in asked]

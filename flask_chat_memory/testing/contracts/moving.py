@@ -11,6 +11,7 @@ from ...plugins.base import Appended
 from ...plugins.base import CurrentThread
 from ...plugins.base import MovesThreads
 from ...plugins.base import Scope
+from ...plugins.rules import MAX_THREAD_ID
 from ..clock import ManualClock
 from .expiry import EXPIRY
 from .expiry import with_clock
@@ -89,6 +90,14 @@ class MovesThreadsContract:
             assert plugin.move_threads(ANONYMOUS, OWNER) == 0
             assert_same(plugin.load_messages(OWNER, "thread-2"), [*exchange("2"), *exchange("1")])
             assert not plugin.has_thread(ANONYMOUS, THREAD)
+
+    def test_the_longest_id_is_not_too_long_to_be_moved(self, make_plugin: MakePlugin) -> None:
+        plugin, _ = with_moves(make_plugin, threads="one")
+        for last in "ab":
+            plugin.append_messages(ANONYMOUS, "x" * (MAX_THREAD_ID - 1) + last, [ask(last)])
+            plugin.append_messages(OWNER, THREAD, [ask("2")], key="question:2")
+            assert plugin.move_threads(ANONYMOUS, OWNER) == 0
+        assert texts(plugin.load_messages(OWNER, THREAD)) == ["question 2", "question a", "question b"]
 
     def test_moves_at_once_have_the_result_of_one(self, make_plugin: MakePlugin) -> None:
         plugin, _ = with_moves(make_plugin, threads="one")

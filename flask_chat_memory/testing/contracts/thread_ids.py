@@ -7,6 +7,7 @@ import typing as t
 import pytest
 
 from ...plugins.base import Appended
+from ...plugins.rules import MAX_THREAD_ID
 from .parts import ask
 from .parts import contents
 from .parts import exchange
@@ -17,7 +18,7 @@ from .parts import THREAD
 
 IMPOSSIBLE: dict[str, t.Any] = {
     "empty": "",
-    "long": "x" * 129,
+    "long": "x" * (MAX_THREAD_ID + 1),
     "very long": "x" * 10_000,
     "nul": "thread-1\0",
     "surrogate": "\ud800",
@@ -27,7 +28,7 @@ IMPOSSIBLE: dict[str, t.Any] = {
 }
 LIKE_ONE_ANOTHER = [
     *("ab", "abc", "AB", " ab", "ab ", "a*", "a_", "a%", "a?", "[ab]", "{ab}", "a:b", "a\nb", "a\\b"),
-    *("../../x", "/etc/passwd", "a/../b", "a\\..\\b", "C:x", "..", ".", "CON", "x.json", "x" * 128),
+    *("../../x", "/etc/passwd", "a/../b", "a\\..\\b", "C:x", "..", ".", "CON", "x.json", "x" * MAX_THREAD_ID),
     *("x' || '1'=='1", "'; DROP TABLE message; --", 'a"b', "user:1", "default"),
     *("é", "e\u0301", "\u212b", "Å", "ı", "İ", "🙂", "你好"),
 ]
