@@ -22,11 +22,12 @@ Content = str | list[Part] | None
 T = t.TypeVar("T")
 
 _PROVIDER_KEYS = ("role", "content", "name", "tool_calls", "tool_call_id")
-_encode = msgspec.json.encode
-_decode = msgspec.json.decode
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder().decode
 _convert = msgspec.convert
 _new = object.__new__
-_NUL: dict[type, t.Any] = {bytes: b"\\u0000", str: "\\u0000"}
+# To look for any escape first is cheaper than to look for this one.
+_ESCAPES: dict[type, t.Any] = {bytes: (b"\\", b"\\u0000"), str: ("\\", "\\u0000")}
 
 
 class _Shape(msgspec.Struct, gc=False):
@@ -130,7 +131,7 @@ class ChatMessage:
 
     @classmethod
     def _of(cls, fields: dict[str, t.Any], sequence: int | None = None, append_key: str | None = None) -> ChatMessage:
-        message = cls.__new__(cls)
+        message = _new(cls)
         message._fields = fields
         message._sequence = sequence
         message._append_key = append_key
@@ -142,7 +143,7 @@ class ChatMessage:
 
         :raises InvalidMessage: if it is no message.
         """
-        if not isinstance(data, cabc.Mapping):
+        if type(data) is not dict and not isinstance(data, cabc.Mapping):
             raise InvalidMessage("message", f"is of type {type(data).__name__}, not a dict")
         return cls._of(_checked(data))
 
@@ -161,7 +162,8 @@ class ChatMessage:
         message._append_key = append_key
         try:
             message._fields = fields = _decode(data)
-            if _NUL[type(data)] in data:
+            escape, nul = _ESCAPES[type(data)]
+            if escape in data and nul in data:
                 message._fields = _checked(fields)
             elif _convert(fields, _Shape).role == "tool":
                 _check_shape(fields)
@@ -256,7 +258,7 @@ def _checked(given: cabc.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 def _check_shape(fields: dict[str, t.Any]) -> None:
     try:
-        shape = msgspec.convert(fields, _Shape)
+        shape = _convert(fields, _Shape)
     except msgspec.ValidationError as error:
         reason, _, path = str(error).partition(" - at `$.")
         raise InvalidMessage(path.rstrip("`") or "message", reason) from None

@@ -42,19 +42,19 @@ class FiveMethodsPlugin(ChatMemoryPlugin):
         before: int | None = None,
         after: int | None = None,
     ) -> list[ChatMessage]:
-        with self._lock:
+        with self.lock:
             records = self._records[scope, thread_id][1] if self.has_thread(scope, thread_id) else []
             return select([ChatMessage.from_record(record) for record in records], limit, before, after)
 
     def save_messages(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> None:
         check_append(thread_id, None)
-        with self._lock:
+        with self.lock:
             last = max((message.sequence or 0 for message in self.load_messages(scope, thread_id)), default=0)
             records = [message.to_record() for message in number(messages, last)]
             self._records[scope, thread_id] = (self.clock(), records)
 
     def delete_thread(self, scope: Scope, thread_id: str) -> bool:
-        with self._lock:
+        with self.lock:
             alive = self.has_thread(scope, thread_id)
             if alive:
                 del self._records[scope, thread_id]

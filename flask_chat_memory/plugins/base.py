@@ -81,6 +81,8 @@ class ChatMemoryPlugin(abc.ABC):
 
     :param options: an instance of ``Options``, or a mapping of its values.
     :param clock: gives the UNIX time in seconds.
+    :ivar lock: held by the default operations. A plugin that uses them takes it in its own writes and deletions, too,
+        so that none falls between the reading and the writing of an append.
     """
 
     id: t.ClassVar[str] = ""
@@ -99,7 +101,7 @@ class ChatMemoryPlugin(abc.ABC):
             options = self.Options.make(options or {}, f"options of {self.id or type(self).__name__}")
         self.options: t.Any = options
         self.clock = clock
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
         _instances.add(self)
 
     @property
@@ -173,7 +175,7 @@ class ChatMemoryPlugin(abc.ABC):
         :raises StorageError: if the store fails.
         """
         check_append(thread_id, key)
-        with self._lock:
+        with self.lock:
             stored = self.load_messages(scope, thread_id)
             for message in stored:
                 if key is not None and message.append_key == key:
@@ -190,7 +192,7 @@ class ChatMemoryPlugin(abc.ABC):
 
     def clear_messages(self, scope: Scope, thread_id: str) -> None:
         """Remove the messages of the thread and keep its id; nothing happens to an unknown thread."""
-        with self._lock:
+        with self.lock:
             if self.has_thread(scope, thread_id):
                 self.save_messages(scope, thread_id, [])
 
@@ -208,8 +210,8 @@ class ChatMemoryPlugin(abc.ABC):
             self.close()
 
     def after_fork(self) -> None:
-        """Start afresh in a child process: locks held by threads of the parent, connections that it uses."""
-        self._lock = threading.RLock()
+        """Start afresh in a child process: the lock, and connections that the parent goes on using."""
+        self.lock = threading.RLock()
 
 
 class CurrentThread(abc.ABC):
@@ -277,12 +279,27 @@ class MovesThreads(abc.ABC):
 
 
 _instances: weakref.WeakSet[ChatMemoryPlugin] = weakref.WeakSet()
+_waiting: list[ChatMemoryPlugin] = []
 
 
-def _after_fork() -> None:
-    for plugin in list(_instances):
+def _before_fork() -> None:
+    # The child gets a copy of what other threads are doing: let them come to an end.
+    _waiting[:] = sorted(_instances, key=id)
+    for plugin in _waiting:
+        plugin.lock.acquire()
+
+
+def _after_fork_in_parent() -> None:
+    for plugin in _waiting:
+        plugin.lock.release()
+    _waiting.clear()
+
+
+def _after_fork_in_child() -> None:
+    for plugin in _waiting:
         plugin.after_fork()
+    _waiting.clear()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

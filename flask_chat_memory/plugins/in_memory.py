@@ -19,6 +19,7 @@ from .base import Scope
 from .options import PluginOptions
 from .registry import chat_memory_plugin
 from .rules import check_append
+from .rules import check_range
 from .rules import is_thread_id
 from .rules import number
 from .rules import select
@@ -35,6 +36,10 @@ class _Thread:
     sequence: int = 0
     keys: dict[str, int] = dataclasses.field(default_factory=dict)
     live: dict[str, LiveTurn] = dataclasses.field(default_factory=dict)
+
+    def has_message(self, id: str) -> bool:
+        # From the end: what is replied to is new.
+        return any(message.id == id for message in reversed(self.messages))
 
     def running(self, now: float) -> set[str]:
         return {turn for turn, record in self.live.items() if record.lease > now}
@@ -56,7 +61,7 @@ class InMemoryPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThrea
         self._current: dict[Scope, str] = {}
 
     def has_thread(self, scope: Scope, thread_id: str) -> bool:
-        with self._lock:
+        with self.lock:
             return self._alive(scope, thread_id) is not None
 
     def load_messages(
@@ -68,21 +73,23 @@ class InMemoryPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThrea
         before: int | None = None,
         after: int | None = None,
     ) -> list[ChatMessage]:
-        with self._lock:
+        with self.lock:
             thread = self._alive(scope, thread_id)
-            return select(thread.messages if thread else [], limit, before, after)
+            return _copies(select(thread.messages if thread else [], limit, before, after))
 
     def save_messages(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> None:
         check_append(thread_id, None)
-        with self._lock:
+        with self.lock:
+            copies = _copies(messages)
             thread = self._open(scope, thread_id)
-            thread.messages = number(_copies(messages), thread.sequence)
+            thread.messages = number(copies, thread.sequence)
             thread.sequence = max([thread.sequence, *(sequence_of(message) for message in thread.messages)])
 
     def delete_thread(self, scope: Scope, thread_id: str) -> bool:
-        with self._lock:
+        with self.lock:
             alive = self._alive(scope, thread_id) is not None
-            self._remove(scope, thread_id)
+            if is_thread_id(thread_id):
+                self._remove(scope, thread_id)
             return alive
 
     def append_messages(
@@ -95,31 +102,33 @@ class InMemoryPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThrea
         reply_to: str | None = None,
     ) -> Appended | None:
         check_append(thread_id, key)
-        with self._lock:
+        with self.lock:
             thread = self._alive(scope, thread_id)
             if thread is None and self.options.threads == "one":
                 thread_id = self.current_thread(scope) or thread_id
                 thread = self._alive(scope, thread_id)
             if thread and key is not None and key in thread.keys:
                 return Appended(thread_id, thread.keys[key], repeated=True)
-            if reply_to is not None and not (thread and any(message.id == reply_to for message in thread.messages)):
+            if reply_to is not None and not (thread and thread.has_message(reply_to)):
                 return None
             if not messages:
                 return Appended(thread_id, 0)
+            copies = _copies(messages)
             thread = self._open(scope, thread_id)
             first = thread.sequence + 1
-            batch = [message.numbered(first + place) for place, message in enumerate(_copies(messages))]
+            batch = [message.numbered(first + place) for place, message in enumerate(copies)]
             thread.sequence += len(batch)
             if key is not None:
                 thread.keys[key] = first
                 for old in list(thread.keys)[:-KEYS_KEPT]:
                     del thread.keys[old]
             running = thread.running(self.clock())
-            thread.messages = trim(thread.messages + batch, self.options.max_messages, running)
+            thread.messages.extend(batch)
+            thread.messages = trim(thread.messages, self.options.max_messages, running)
             return Appended(thread_id, first)
 
     def clear_messages(self, scope: Scope, thread_id: str) -> None:
-        with self._lock:
+        with self.lock:
             thread = self._alive(scope, thread_id)
             if thread:
                 thread.messages = []
@@ -127,24 +136,25 @@ class InMemoryPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThrea
                 thread.last_activity = self.clock()
 
     def current_thread(self, scope: Scope) -> str | None:
-        with self._lock:
+        with self.lock:
             thread_id = self._current.get(scope)
             return thread_id if thread_id is not None and self._alive(scope, thread_id) else None
 
     def load_current(self, scope: Scope, *, limit: int | None = None) -> tuple[str | None, list[ChatMessage]]:
-        with self._lock:
+        check_range(limit, None, None)
+        with self.lock:
             thread_id = self.current_thread(scope)
             return thread_id, [] if thread_id is None else self.load_messages(scope, thread_id, limit=limit)
 
     def start_turn(self, scope: Scope, thread_id: str, question: ChatMessage, *, key: str, live: LiveTurn) -> Appended:
-        with self._lock:
+        with self.lock:
             appended = t.cast(Appended, self.append_messages(scope, thread_id, [question], key=key))
             if not appended.repeated:
                 self._threads[scope][appended.thread_id].live[live.turn] = live
             return appended
 
     def renew_turns(self, turns: cabc.Collection[tuple[Scope, str, str]], lease: float) -> None:
-        with self._lock:
+        with self.lock:
             for scope, thread_id, turn in turns:
                 thread = self._alive(scope, thread_id)
                 if thread and turn in thread.live:
@@ -160,7 +170,7 @@ class InMemoryPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThrea
         key: str,
         reply_to: str,
     ) -> Appended | None:
-        with self._lock:
+        with self.lock:
             appended = self.append_messages(scope, thread_id, messages, key=key, reply_to=reply_to)
             thread = self._alive(scope, thread_id)
             if thread:
@@ -168,12 +178,12 @@ class InMemoryPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThrea
             return appended
 
     def live_turns(self, scope: Scope, thread_id: str) -> list[LiveTurn]:
-        with self._lock:
+        with self.lock:
             thread = self._alive(scope, thread_id)
             return list(thread.live.values()) if thread else []
 
     def move_threads(self, source: Scope, target: Scope) -> int:
-        with self._lock:
+        with self.lock:
             left = 0
             current = self.current_thread(source)
             for thread_id in list(self._threads.get(source, {})):
@@ -182,16 +192,20 @@ class InMemoryPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThrea
                     self._remove(source, thread_id)
                 elif thread.running(self.clock()):
                     left += 1
-                elif thread_id == current and self.options.threads == "one" and self.current_thread(target):
+                elif self._alive(target, thread_id) or self._joins(target, thread_id == current):
                     self.append_messages(target, thread_id, thread.messages, key=f"adopt:{thread_id}")
                     self._remove(source, thread_id)
                 else:
                     self._remove(source, thread_id)
                     self._threads.setdefault(target, {})[thread_id] = thread
-                    if thread_id == current:
-                        self._current.setdefault(target, thread_id)
+                    if thread_id == current and self.current_thread(target) is None:
+                        self._current[target] = thread_id
                     self._limit_threads(target, thread_id)
             return left
+
+    def _joins(self, target: Scope, is_current: bool) -> bool:
+        """Tell whether a thread becomes part of the conversation that the target has."""
+        return is_current and self.options.threads == "one" and self.current_thread(target) is not None
 
     def _alive(self, scope: Scope, thread_id: str) -> _Thread | None:
         thread = self._threads.get(scope, {}).get(thread_id) if is_thread_id(thread_id) else None

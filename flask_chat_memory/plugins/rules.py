@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import bisect
 import collections.abc as cabc
 import typing as t
 
 from ..message import ChatMessage
 from ..values import clean
 
-MAX_THREAD_ID = 128
 MAX_KEY = 128
+MAX_THREAD_ID = MAX_KEY - len("adopt:")
+"""Short enough for the key under which a thread is adopted."""
 
 
 def is_thread_id(value: object) -> bool:
-    """Whether a value can be a thread id: text of 1 to 128 characters that every store can hold."""
+    """Whether a value can be a thread id: text of 1 to 122 characters that every store can hold."""
     return isinstance(value, str) and 0 < len(value) <= MAX_THREAD_ID and clean(value) == value
 
 
@@ -48,16 +50,15 @@ def select(
     before: int | None = None,
     after: int | None = None,
 ) -> list[ChatMessage]:
-    """Return what :meth:`ChatMemoryPlugin.load_messages` returns, from all messages of the thread."""
+    """Return what :meth:`ChatMemoryPlugin.load_messages` returns, from all messages of the thread in their order."""
     check_range(limit, before, after)
-    chosen = [
-        message
-        for message in messages
-        if (before is None or sequence_of(message) < before) and (after is None or sequence_of(message) > after)
-    ]
-    if limit is None:
-        return chosen
-    return chosen[:limit] if after is not None else chosen[max(0, len(chosen) - limit) :]
+    start = 0 if after is None else bisect.bisect_right(messages, after, key=sequence_of)
+    end = len(messages) if before is None else bisect.bisect_left(messages, before, key=sequence_of)
+    if limit is not None and after is not None:
+        end = min(end, start + limit)
+    elif limit is not None:
+        start = max(start, end - limit)
+    return list(messages[start:end])
 
 
 def sequence_of(message: ChatMessage) -> int:

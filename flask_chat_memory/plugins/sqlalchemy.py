@@ -104,8 +104,7 @@ class SQLAlchemyPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThr
     def has_thread(self, scope: Scope, thread_id: str) -> bool:
         if not is_thread_id(thread_id):
             return False
-        with self._database.reading() as read:
-            return bool(read.rows(self._statements.has_thread, self._of_thread(scope, thread_id)))
+        return bool(self._database.rows(self._statements.has_thread, self._of_thread(scope, thread_id)))
 
     def load_messages(
         self,
@@ -120,12 +119,11 @@ class SQLAlchemyPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThr
         if not is_thread_id(thread_id):
             return []
         parameters = self._of_thread(scope, thread_id)
-        parameters["limit"] = _ALL if limit is None else min(limit, _ALL)
-        with self._database.reading() as read:
-            if after is not None:
-                return _messages(read.rows(self._statements.oldest, {**parameters, "after": after}))
-            parameters["before"] = _ALL if before is None else before
-            return _messages(reversed(read.rows(self._statements.newest, parameters)))
+        parameters["limit"] = _bounded(limit)
+        if after is not None:
+            return _messages(self._database.rows(self._statements.oldest, {**parameters, "after": _bounded(after)}))
+        parameters["before"] = _bounded(before)
+        return _messages(reversed(self._database.rows(self._statements.newest, parameters)))
 
     def save_messages(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> None:
         check_append(thread_id, None)
@@ -159,16 +157,14 @@ class SQLAlchemyPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThr
                 writer.clear(scope, thread_id)
 
     def current_thread(self, scope: Scope) -> str | None:
-        with self._database.reading() as read:
-            rows = read.rows(self._statements.current_thread, self._of_scope(scope))
+        rows = self._database.rows(self._statements.current_thread, self._of_scope(scope))
         return rows[0][0] if rows else None
 
     def load_current(self, scope: Scope, *, limit: int | None = None) -> tuple[str | None, list[ChatMessage]]:
         check_range(limit, None, None)
         # At least one row, for it carries the id of the thread.
-        parameters = {**self._of_scope(scope), "limit": _ALL if limit is None else min(max(limit, 1), _ALL)}
-        with self._database.reading() as read:
-            rows = read.rows(self._statements.newest_of_current, parameters)
+        parameters = {**self._of_scope(scope), "limit": max(_bounded(limit), 1)}
+        rows = self._database.rows(self._statements.newest_of_current, parameters)
         if not rows:
             return None, []
         stored = [row[1:] for row in reversed(rows) if row[1] is not None and limit != 0]
@@ -183,11 +179,16 @@ class SQLAlchemyPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThr
             return appended
 
     def renew_turns(self, turns: cabc.Collection[tuple[Scope, str, str]], lease: float) -> None:
-        with self._database.writing() as transaction:
+        with self.lock, self._database.writing() as transaction:
             transaction.run_many(
                 self._statements.renew_live,
                 [
-                    {"key": thread_key(scope, thread_id), "turn_id": turn, "until": lease}
+                    {
+                        "key": thread_key(scope, thread_id),
+                        "turn_id": turn,
+                        "until": lease,
+                        **times(self.options, self.clock()),
+                    }
                     for scope, thread_id, turn in turns
                 ],
             )
@@ -211,9 +212,8 @@ class SQLAlchemyPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThr
     def live_turns(self, scope: Scope, thread_id: str) -> list[LiveTurn]:
         if not is_thread_id(thread_id):
             return []
-        with self._database.reading() as read:
-            rows = read.rows(self._statements.live_turns, {"thread_key": thread_key(scope, thread_id)})
-        return [LiveTurn(*row) for row in rows]
+        this = {"key": thread_key(scope, thread_id), **times(self.options, self.clock())}
+        return [LiveTurn(*row) for row in self._database.rows(self._statements.live_turns, this)]
 
     def move_threads(self, source: Scope, target: Scope) -> int:
         with self._writing() as writer:
@@ -228,7 +228,8 @@ class SQLAlchemyPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThr
 
     @contextlib.contextmanager
     def _writing(self) -> cabc.Iterator[Writer]:
-        with self._database.writing() as transaction:
+        # SQLite lets one write at a time; waiting here is fairer than its busy timeout.
+        with self.lock, self._database.writing() as transaction:
             yield Writer(transaction, self._statements, self.options, self.clock())
 
     def _of_scope(self, scope: Scope) -> dict[str, t.Any]:
@@ -238,8 +239,14 @@ class SQLAlchemyPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThr
         return {**times(self.options, self.clock()), "thread_key": thread_key(scope, thread_id)}
 
 
+def _bounded(number: int | None) -> int:
+    """Keep a number within what a database can compare; None is no bound."""
+    return _ALL if number is None else max(-_ALL, min(number, _ALL))
+
+
 def _messages(rows: cabc.Iterable[Row]) -> list[ChatMessage]:
-    return [ChatMessage.from_json(body, sequence) for sequence, body in rows]
+    read = ChatMessage.from_json
+    return [read(body, sequence) for sequence, body in rows]
 
 
 def _check_url(url: str) -> None:
@@ -249,7 +256,7 @@ def _check_url(url: str) -> None:
         raise ConfigurationError("sqlalchemy: url is no database URL, as sqlite:///name.sqlite3") from None
     if parsed.get_backend_name() != "sqlite":
         raise ConfigurationError(f"sqlalchemy: url is of {parsed.get_backend_name()}; sqlite is supported")
-    if parsed.database in (None, "", ":memory:") or "mode=memory" in url:
+    if not parsed.database or ":memory:" in parsed.database or "mode=memory" in url:
         raise ConfigurationError(
             "sqlalchemy: url is a database in memory, which every thread would have of its own; "
             "give a file, or choose the plugin 'in_memory'"

@@ -64,6 +64,20 @@ class _Prepared:
         return [parameters[name] if name in parameters else self._constants[name] for name in self._names]
 
 
+class _Errors:
+    """Raises StorageError for what the driver raises."""
+
+    def __init__(self, kinds: tuple[type[Exception], ...]) -> None:
+        self._kinds = kinds
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        if isinstance(error, self._kinds):
+            # Without the driver's text: it may quote what a visitor wrote.
+            raise StorageError(f"the database failed ({type(error).__name__})") from error
+
+
 class Database:
     """A database that holds the tables of the plugin.
 
@@ -78,6 +92,8 @@ class Database:
         self._create_tables = create_tables
         self._ready = False
         self._closed = False
+        self._errors = _Errors((sa.exc.SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error, OSError))
+        self._inherited: list[sa.Pool] = []
         self._prepared: dict[sa.Executable, _Prepared] = {}
         self.after_fork(dispose=False)
 
@@ -88,16 +104,19 @@ class Database:
             prepared = self._prepared[statement] = _Prepared(statement, self._engine.dialect)
         return prepared
 
-    @contextlib.contextmanager
-    def reading(self) -> cabc.Iterator[Transaction]:
-        """Give a connection for statements that only read."""
-        with self._errors(), contextlib.closing(self._connection()) as connection:
-            yield Transaction(self, connection)
+    def rows(self, statement: sa.Executable, parameters: Parameters) -> list[Row]:
+        """Run one statement that only reads."""
+        with self._errors:
+            connection = self._connection()
+            try:
+                return Transaction(self, connection).rows(statement, parameters)
+            finally:
+                connection.close()
 
     @contextlib.contextmanager
     def writing(self) -> cabc.Iterator[Transaction]:
         """Give a connection in a transaction, committed at the end, rolled back by an exception."""
-        with self._errors(), contextlib.closing(self._connection()) as connection:
+        with self._errors, contextlib.closing(self._connection()) as connection:
             transaction = Transaction(self, connection)
             try:
                 # A deferred transaction that reads first cannot wait for the lock when it comes to write.
@@ -117,6 +136,8 @@ class Database:
         """Forget the connections of the parent process, which goes on using them."""
         self._creating = threading.Lock()
         if dispose:
+            # Kept, for even closing a connection of the parent would disturb it.
+            self._inherited.append(self._engine.pool)
             self._engine.dispose(close=False)
 
     def _connection(self) -> t.Any:
@@ -135,14 +156,6 @@ class Database:
             if self._create_tables:
                 create_missing_tables(self._engine, self._tables)
             self._ready = True
-
-    @contextlib.contextmanager
-    def _errors(self) -> cabc.Iterator[None]:
-        try:
-            yield
-        except (sa.exc.SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error, OSError) as error:
-            # Without the driver's text: it may quote what a visitor wrote.
-            raise StorageError(f"the database failed ({type(error).__name__})") from error
 
 
 def check_engine(engine: sa.Engine) -> None:

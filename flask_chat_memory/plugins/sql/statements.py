@@ -143,16 +143,18 @@ class Statements:
 
     def _define_live_turns(self) -> None:
         live = self._tables.live
+        thread = self._tables.thread
         this_turn = sa.and_(live.c.thread_key == _p("key"), live.c.turn == _p("turn_id"))
+        alive = sa.exists().where(thread.c.thread_key == _p("key"), self._alive())
         self.insert_live = sa.insert(live).values(
             {live.c[name]: _p(name) for name in ("thread_key", "turn", "question_id", "answer_id", "lease")}
             | {live.c.question_sequence: _p("question_sequence")}
         )
-        self.renew_live = sa.update(live).where(this_turn).values(lease=_p("until"))
+        self.renew_live = sa.update(live).where(this_turn, alive).values(lease=_p("until"))
         self.delete_live = sa.delete(live).where(this_turn)
         self.live_turns = (
             sa.select(live.c.turn, live.c.question_id, live.c.answer_id, live.c.lease)
-            .where(live.c.thread_key == _p("thread_key"))
+            .where(live.c.thread_key == _p("key"), alive)
             .order_by(live.c.question_sequence)
         )
 

@@ -6,6 +6,7 @@ import collections.abc as cabc
 import typing as t
 
 from ...message import ChatMessage
+from ...values import clean
 from ..base import Appended
 from ..base import LiveTurn
 from ..base import Scope
@@ -78,8 +79,7 @@ class Writer:
     def replace(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> None:
         """Do what :meth:`ChatMemoryPlugin.save_messages` promises."""
         key = thread_key(scope, thread_id)
-        thread = self._look(scope, thread_id)
-        thread = self._opened(scope, thread_id, thread if thread and thread.key == key else None)
+        thread = self._opened(scope, thread_id, self._look(scope, thread_id, redirect=False))
         numbered = number(messages, thread.sequence)
         self._run(self._statements.remove_contents[0], {"thread_key": key})
         self._insert(key, numbered)
@@ -133,7 +133,7 @@ class Writer:
                 left += 1
             elif not alive:
                 self.remove(source, key)
-            elif current and self._options.threads == "one" and self._current_of(target):
+            elif self.is_alive(target, thread_id) or self._joins(target, bool(current)):
                 everything = {"thread_key": key, "after": -1, "limit": -1, **self._times}
                 rows = self._rows(self._statements.oldest, everything)
                 messages = [ChatMessage.from_json(body, sequence) for sequence, body in rows]
@@ -154,6 +154,10 @@ class Writer:
             self._make_current(target, new_key)
         self._limit_threads(target, new_key)
 
+    def _joins(self, target: Scope, is_current: bool) -> bool:
+        """Tell whether a thread becomes part of the conversation that the target has."""
+        return is_current and self._options.threads == "one" and self._current_of(target)
+
     def _current_of(self, scope: Scope) -> bool:
         return bool(self._rows(self._statements.current_thread, {"scope_key": scope_key(scope), **self._times}))
 
@@ -162,9 +166,17 @@ class Writer:
             self._run(self._statements.make_current, {"scope_key": scope_key(scope), "thread_key": key})
 
     def _look(
-        self, scope: Scope, thread_id: str, key: str | None = None, reply_to: str | None = None
+        self,
+        scope: Scope,
+        thread_id: str,
+        key: str | None = None,
+        reply_to: str | None = None,
+        redirect: bool = True,
     ) -> _Thread | None:
-        """Find the thread that a batch for ``thread_id`` goes to; an expired one only if no other is there."""
+        """Find the thread that a batch for ``thread_id`` goes to; an expired one only if no other is there.
+
+        :param redirect: with one thread a scope, the current one stands in for one that is absent.
+        """
         this = thread_key(scope, thread_id)
         found = {
             row[0]: _Thread(*row)
@@ -174,7 +186,7 @@ class Writer:
                     "thread_key": this,
                     "scope_key": scope_key(scope),
                     "append_key": key,
-                    "reply_to": reply_to,
+                    "reply_to": None if reply_to is None else clean(reply_to),
                     **self._times,
                 },
             )
@@ -182,7 +194,7 @@ class Writer:
         named = found.get(this)
         if named and named.alive:
             return named
-        if self._options.threads == "one":
+        if redirect and self._options.threads == "one":
             current = next((thread for thread in found.values() if thread.current and thread.alive), None)
             if current:
                 return current
