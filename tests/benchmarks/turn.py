@@ -38,11 +38,14 @@ from tests.benchmarks.store import seed
 from tests.benchmarks.store import System
 
 WINDOW = 20
+FEWER = 10
+"""Messages that the shortest thread has, too: what more there is to read cannot be told from growth."""
 SAMPLES = 5
 
 RAW, PLUGIN = RawSqlite.name, OurSqlalchemy.name
-APPEND, NEWEST, BOTH, ALL, TURN = (
+APPEND, FEW, NEWEST, BOTH, ALL, TURN = (
     "append one exchange",
+    f"newest {FEWER}",
     f"newest {WINDOW}",
     f"newest {WINDOW}, then append",
     "load all",
@@ -50,6 +53,7 @@ APPEND, NEWEST, BOTH, ALL, TURN = (
 )
 OPERATIONS = {
     APPEND: "Two messages, one commit.",
+    FEW: "As many as the shortest thread has.",
     NEWEST: "A thread of 10 has only 10 to give.",
     BOTH: "One commit.",
     ALL: "Every message of the thread.",
@@ -121,6 +125,7 @@ def prepare(system: System, operation: str) -> cabc.Callable[[], object]:
 
     calls: dict[str, cabc.Callable[[], object]] = {
         APPEND: lambda: system.append([question, answer], key),
+        FEW: lambda: system.load(FEWER),
         NEWEST: lambda: system.load(WINDOW),
         BOTH: both,
         ALL: lambda: system.load(None),
@@ -163,7 +168,7 @@ def growth(results: Results, operation: str, name: str, longest: int, shortest: 
 def targets(results: Results, lengths: cabc.Sequence[int]) -> t.Iterator[list[str]]:
     longest, shortest = lengths[-1], lengths[0]
     full = next((length for length in lengths if length >= WINDOW), longest)
-    for operation, length in dict.fromkeys([(APPEND, shortest), (NEWEST, shortest), (NEWEST, full)]):
+    for operation, length in dict.fromkeys([(APPEND, shortest), (FEW, shortest), (NEWEST, shortest), (NEWEST, full)]):
         what = f"{operation}: {longest:,} messages against {length:,}"
         yield target(what, growth(results, operation, PLUGIN, longest, length), 1.2)
     for operation, limit in ((APPEND, 2), (NEWEST, 3)):
