@@ -117,7 +117,10 @@ def test_a_missing_driver_is_named_even_if_the_module_is_called_like_it(site_pac
         ("flask_chat_memory.plugins.in_memory:Nothing", "has no 'Nothing'"),
         ("json:JSONDecoder", "no ChatMemoryPlugin class"),
         ("json:loads", "no ChatMemoryPlugin class"),
-        ("flask_chat_memory:ChatMemoryPlugin", "lacks delete_thread, has_thread, load_messages, save_messages"),
+        (
+            "flask_chat_memory:ChatMemoryPlugin",
+            "lacks create_thread_id, delete_thread, has_thread, load_messages, save_messages",
+        ),
     ],
 )
 def test_an_import_path_to_no_plugin_is_refused_with_the_reason(path: str, reason: str) -> None:

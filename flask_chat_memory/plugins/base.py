@@ -7,7 +7,6 @@ import collections.abc as cabc
 import contextlib
 import dataclasses
 import os
-import secrets
 import threading
 import time
 import typing as t
@@ -109,9 +108,9 @@ class ChatMemoryPlugin(abc.ABC):
         """Whether the scope's one ongoing thread can be resolved without an id."""
         return self.options.threads == "one" and isinstance(self, CurrentThread)
 
+    @abc.abstractmethod
     def create_thread_id(self) -> str:
         """Return a new, unguessable thread id; the thread exists once something is stored under it."""
-        return secrets.token_urlsafe(16)
 
     @abc.abstractmethod
     def has_thread(self, scope: Scope, thread_id: str) -> bool:

@@ -21,6 +21,7 @@ from .registry import chat_memory_plugin
 from .rules import check_append
 from .rules import check_range
 from .rules import is_thread_id
+from .rules import new_thread_id
 from .rules import number
 from .rules import select
 from .rules import sequence_of
@@ -59,6 +60,9 @@ class InMemoryPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThrea
         super().__init__(options, clock=clock)
         self._threads: dict[Scope, dict[str, _Thread]] = {}
         self._current: dict[Scope, str] = {}
+
+    def create_thread_id(self) -> str:
+        return new_thread_id()
 
     def has_thread(self, scope: Scope, thread_id: str) -> bool:
         with self.lock:

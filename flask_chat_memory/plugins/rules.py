@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import collections.abc as cabc
+import secrets
 import typing as t
 
 from ..message import ChatMessage
@@ -12,6 +13,11 @@ from ..values import clean
 MAX_KEY = 128
 MAX_THREAD_ID = MAX_KEY - len("adopt:")
 """Short enough for the key under which a thread is adopted."""
+
+
+def new_thread_id() -> str:
+    """Return 128 random bits as text, which a URL can hold."""
+    return secrets.token_urlsafe(16)
 
 
 def is_thread_id(value: object) -> bool:

@@ -25,6 +25,7 @@ from .registry import chat_memory_plugin
 from .rules import check_append
 from .rules import check_range
 from .rules import is_thread_id
+from .rules import new_thread_id
 from .sql.database import check_engine
 from .sql.database import Database
 from .sql.database import Row
@@ -100,6 +101,9 @@ class SQLAlchemyPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThr
         tables = define_tables(sa.MetaData(), self.options.table_prefix)
         self._database = Database(self.options.engine or self.options.url, tables, self.options.create_tables)
         self._statements = Statements(tables)
+
+    def create_thread_id(self) -> str:
+        return new_thread_id()
 
     def has_thread(self, scope: Scope, thread_id: str) -> bool:
         if not is_thread_id(thread_id):
