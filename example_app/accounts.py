@@ -43,5 +43,5 @@ def find_user(name: str) -> User | None:
 def check_password(name: str, password: str) -> User | None:
     """Return the user if the password is right."""
     # A name that does not exist takes as long as one that does, so that time tells nothing.
-    is_right = check_password_hash(HASHES.get(name, HASHES["amber"]), password)
+    is_right = check_password_hash(HASHES.get(name, next(iter(HASHES.values()))), password)
     return find_user(name) if is_right else None

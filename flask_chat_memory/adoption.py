@@ -30,7 +30,7 @@ class LoggedIn(t.Protocol):
     def drop_anonymous(self, keep_threads: bool) -> None: ...
 
 
-def settle_login(
+def adopt_after_login(
     visitor: LoggedIn, adopt: bool, plugins: cabc.Callable[[], cabc.Iterable[tuple[str, ChatMemoryPlugin]]]
 ) -> None:
     """Give the threads that the visitor had before the login to the user, or leave them, and drop the anonymous key.

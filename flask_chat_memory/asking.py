@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
+import time
 import typing as t
 
 from .config import ChatbotSettings
-from .errors import RequestRefused
 from .live import LEASE
 from .live import settle
-from .live import timestamp
 from .location import Location
-from .location import Visitor
 from .message import ChatMessage
+from .message import timestamp
 from .plugins.base import Appended
 from .plugins.base import KeepsLiveTurns
 from .plugins.base import LiveTurn
+from .plugins.rules import new_id
 from .question import Question
-from .repeat import answer_to
-from .repeat import first_asked
+from .repeat import earlier_exchange
 from .short_term.chain import apply_chain
 from .short_term.history import History
-from .turn import new_id
 from .turn import Place
 from .turn import Turn
+from .visitor import Visitor
 
 
 def unstored_turn(chatbot: ChatbotSettings, visitor: Visitor, asked: Question, notice: str | None = None) -> Turn:
@@ -39,7 +38,7 @@ def unstored_turn(chatbot: ChatbotSettings, visitor: Visitor, asked: Question, n
         system=chatbot.system_prompt,
         owner=visitor.owner,
         notice=notice,
-        now=timestamp,
+        clock=time.time,
     )
 
 
@@ -53,14 +52,14 @@ def stored_turn(chatbot: ChatbotSettings, visitor: Visitor, location: Location, 
     history = apply_chain(chatbot.short_term, History(location.newest))
     if location.thread_id is not None:
         settle(plugin, location.scope, location.thread_id, history)
-    question = asked.message.replace(id=new_id(), turn=new_id(), created_at=timestamp(plugin))
+    question = asked.message.replace(id=new_id(), turn=new_id(), created_at=timestamp(plugin.clock()))
     answer_id = new_id()
     appended = _append(location, question, answer_id, asked.key)
     visitor.remember(appended.thread_id)
     place = Place(plugin, location.scope, appended.thread_id)
     answer = None
     if appended.repeated:
-        question, answer = _first_time(place, appended, question.text)
+        question, answer = earlier_exchange(plugin, location.scope, appended, question.text)
         answer_id = t.cast(str, answer.id)
     return Turn(
         id=t.cast(str, question.turn),
@@ -72,7 +71,7 @@ def stored_turn(chatbot: ChatbotSettings, visitor: Visitor, location: Location, 
         owner=location.scope.owner,
         place=place,
         answer=answer,
-        now=lambda: timestamp(plugin),
+        clock=plugin.clock,
     )
 
 
@@ -84,12 +83,3 @@ def _append(location: Location, question: ChatMessage, answer_id: str, client_ke
         return t.cast(Appended, plugin.append_messages(location.scope, thread_id, [question], key=key))
     live = LiveTurn(t.cast(str, question.turn), t.cast(str, question.id), answer_id, plugin.clock() + LEASE)
     return plugin.start_turn(location.scope, thread_id, question, key=key, live=live)
-
-
-def _first_time(place: Place, appended: Appended, text: str) -> tuple[ChatMessage, ChatMessage]:
-    question = first_asked(place.plugin, place.scope, appended, text)
-    settle(place.plugin, place.scope, place.thread_id, [question])
-    answer = answer_to(place.plugin, place.scope, place.thread_id, question)
-    if answer is None:
-        raise RequestRefused(409, "This message is still being answered.")
-    return question, answer

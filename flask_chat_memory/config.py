@@ -89,11 +89,12 @@ class Settings:
 
         :raises ConfigurationError: naming the chatbots that there are.
         """
+        known = ", ".join(self.chatbots)
+        if name is None and self.default_chatbot is None:
+            raise ConfigurationError(f"there are several chatbots; name one of: {known}")
         found = self.chatbots.get(name or self.default_chatbot or "")
         if found is None:
-            raise ConfigurationError(
-                f"there is no chatbot {name or ''!r}; the chatbots are: {', '.join(self.chatbots)}"
-            )
+            raise ConfigurationError(f"there is no chatbot {name!r}; the chatbots are: {known}")
         return found
 
 
@@ -113,7 +114,7 @@ def read_settings(config: cabc.MutableMapping[str, t.Any], registry: PluginRegis
         chatbots=types.MappingProxyType(_read_chatbots(config, registry)),
         on_login=_choice(config, "CHAT_MEMORY_ON_LOGIN", ("adopt", "leave")),
         url_prefix=_read_url_prefix(config),
-        preload=_number(config, "CHAT_MEMORY_PRELOAD", 0),
+        preload=_number(config, "CHAT_MEMORY_PRELOAD", 1),
         max_message_chars=_number(config, "CHAT_MEMORY_MAX_MESSAGE_CHARS", 1),
         on_unavailable=_choice(config, "CHAT_MEMORY_ON_UNAVAILABLE", ("refuse", "answer")),
     )

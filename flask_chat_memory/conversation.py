@@ -16,7 +16,6 @@ from .errors import RequestRefused
 from .errors import StorageError
 from .live import settle
 from .location import Location
-from .location import Visitor
 from .message import ChatMessage
 from .plugins.base import ChatMemoryPlugin
 from .plugins.base import CurrentThread
@@ -29,12 +28,15 @@ from .question import Mode
 from .question import NOT_TOLD
 from .question import read_question
 from .question import ShownThread
+from .response import NOT_STORED_NOTICE
 from .short_term.view import by_turn
-from .turn import NOT_STORED_NOTICE
 from .turn import Turn
+from .visitor import Visitor
 
 logger = logging.getLogger(__name__)
 
+OVERLAP = 20
+"""Messages that are read beyond a page, where turns that overlap may begin."""
 UNAVAILABLE = "The conversation cannot be stored just now. Please try again later."
 
 
@@ -90,7 +92,7 @@ class Conversation:
     @property
     def threads(self) -> t.Literal["one", "many"]:
         """Whether the owner has one ongoing thread with the chatbot, or many."""
-        return t.cast(t.Literal["one", "many"], self._plugin.options.threads) if self._plugin else "one"
+        return self._plugin.options.threads if self._plugin else "one"
 
     @property
     def owner(self) -> str | None:
@@ -128,9 +130,9 @@ class Conversation:
         settled = settle(location.plugin, location.scope, location.thread_id, messages)
         if settled.ended:
             messages = self._read(location, limit, before)
-        older, messages = messages[: max(0, len(messages) - limit)], messages[max(0, len(messages) - limit) :]
-        cursor = sequence_of(older[-1]) + 1 if older else None
-        return Page(location.thread_id, by_turn(messages), settled.running, cursor)
+        start = _page_start(messages, limit)
+        cursor = sequence_of(messages[start - 1]) + 1 if start else None
+        return Page(location.thread_id, by_turn(messages[start:]), settled.running, cursor)
 
     def turn(self, question: str | ChatMessage | cabc.Mapping[str, t.Any] | None) -> Turn:
         """Take a question: store it, and return the turn that waits for the answer.
@@ -167,13 +169,6 @@ class Conversation:
         for _ in turn.stream(run(provider, turn)):
             pass
         return t.cast(ChatMessage, turn.answer)
-
-    def answer_pieces(self, turn: Turn) -> cabc.Iterator[str]:
-        """Call the provider when the first piece is wanted, and yield the pieces of its answer.
-
-        :raises ConfigurationError: if the chatbot has no provider.
-        """
-        return run(self.require_provider(), turn)
 
     def require_provider(self) -> Provider:
         """Return the function that calls the chatbot's model.
@@ -235,5 +230,22 @@ class Conversation:
         return Location(self._plugin, Scope(owner, self.chatbot), self._visitor, shown)
 
     def _read(self, location: Location, limit: int, before: int | None) -> list[ChatMessage]:
-        # One more than wanted, to know whether there are older ones.
-        return location.newest(limit + 1) if before is None else location.load(limit + 1, before)
+        # More than wanted, to know whether there are older ones, and where the turns of the page begin.
+        wanted = limit + 1 + OVERLAP
+        return location.newest(wanted) if before is None else location.load(wanted, before)
+
+
+def _page_start(messages: list[ChatMessage], limit: int) -> int:
+    """Return where a page of at most ``limit`` messages begins, so that no turn is cut in two.
+
+    Turns that overlap may leave no such place: then the page begins a little earlier.
+    """
+    start = max(0, len(messages) - limit)
+    if start == len(messages):
+        return start
+    places: list[int] = [*range(start, len(messages)), *range(start - 1, -1, -1)]
+    for place in places:
+        before = {message.turn for message in messages[:place]} - {None}
+        if before.isdisjoint(message.turn for message in messages[place:]):
+            return place
+    return start

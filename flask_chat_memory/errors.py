@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import typing as t
-
 from werkzeug.exceptions import HTTPException
 
 
@@ -56,6 +54,3 @@ class RequestRefused(ChatMemoryError, HTTPException):
         super().__init__(description)
         self.code = code
         self.description = description
-
-    def get_description(self, environ: t.Any = None, scope: t.Any = None) -> str:
-        return self.description or ""

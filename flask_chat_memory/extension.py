@@ -9,7 +9,7 @@ import weakref
 
 import flask
 
-from .adoption import settle_login
+from .adoption import adopt_after_login
 from .config import ChatbotSettings
 from .config import read_settings
 from .config import Settings
@@ -18,8 +18,6 @@ from .errors import ConfigurationError
 from .errors import UnknownThread
 from .instances import PluginInstances
 from .instances import SettingsLoader
-from .location import NamedVisitor
-from .location import Visitor
 from .owner import known_owner
 from .owner import OwnerLoader
 from .plugins.base import ChatMemoryPlugin
@@ -30,10 +28,13 @@ from .plugins.registry import PluginsAlter
 from .pointer import forget_visitor
 from .pointer import Pointer
 from .provider import check_provider
+from .provider import plain_provider
 from .provider import Provider
+from .visitor import NamedVisitor
+from .visitor import Visitor
 from .web import register_web
 
-F = t.TypeVar("F", bound=cabc.Callable[..., t.Any])
+F = t.TypeVar("F", bound=Provider)
 
 
 class ChatMemory:
@@ -179,7 +180,7 @@ class ChatMemory:
 
     def _pointer(self, user: str | None, chatbot: str) -> Pointer:
         pointer = Pointer(user, chatbot)
-        settle_login(pointer, self.settings.on_login == "adopt", self._server_plugins)
+        adopt_after_login(pointer, self.settings.on_login == "adopt", self._server_plugins)
 
         @flask.after_this_request
         def close(response: flask.Response) -> flask.Response:
@@ -212,7 +213,7 @@ class ChatMemory:
             chatbot=chatbot,
             plugin=plugin,
             visitor=visitor,
-            provider=provider and _current_app().ensure_sync(provider),
+            provider=plain_provider(_current_app(), provider) if provider else None,
             in_request=in_request,
         )
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import dataclasses
-import datetime as dt
 import logging
 import os
 import threading
-import time
 import typing as t
 import weakref
 
 from .message import ChatMessage
+from .message import timestamp
 from .plugins.base import ChatMemoryPlugin
 from .plugins.base import KeepsLiveTurns
 from .plugins.base import Scope
@@ -53,18 +52,11 @@ def settle(plugin: ChatMemoryPlugin, scope: Scope, thread_id: str, messages: cab
     live = plugin.live_turns(scope, thread_id)
     dead = [record for record in live if record.lease <= plugin.clock()]
     for record in dead:
-        note = ChatMessage(
-            "assistant", None, id=record.answer_id, turn=record.turn, status="partial", created_at=timestamp(plugin)
-        )
+        now = timestamp(plugin.clock())
+        note = ChatMessage("assistant", None, id=record.answer_id, turn=record.turn, status="partial", created_at=now)
         plugin.end_turn(scope, thread_id, record.turn, [note], key=f"answer:{record.turn}", reply_to=record.question_id)
     running = {record.turn for record in live} - {record.turn for record in dead}
     return Settled(frozenset(running), bool(dead))
-
-
-def timestamp(plugin: ChatMemoryPlugin | None = None) -> str:
-    """Return the time, by the plugin's clock, as messages carry it: ISO 8601, UTC."""
-    now = plugin.clock() if plugin else time.time()
-    return dt.datetime.fromtimestamp(now, dt.UTC).isoformat().replace("+00:00", "Z")
 
 
 class Leased(t.Protocol):
@@ -83,9 +75,10 @@ class LeaseKeeper:
 
     def __init__(self, interval: float = INTERVAL) -> None:
         self._interval = interval
-        self._reset()
+        self.forget()
 
-    def _reset(self) -> None:
+    def forget(self) -> None:
+        """Start with no turn and no thread: after a fork, the parent goes on renewing what it has begun."""
         self._turns: weakref.WeakSet[Leased] = weakref.WeakSet()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
@@ -132,11 +125,7 @@ class LeaseKeeper:
                 changed.wait(self._interval)
             self.renew()
 
-    def after_fork(self) -> None:
-        """Forget the parent's turns, which the parent goes on renewing."""
-        self._reset()
-
 
 leases = LeaseKeeper()
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=leases.after_fork)
+    os.register_at_fork(after_in_child=leases.forget)

@@ -3,65 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-import typing as t
 
-from .errors import MissingOwner
+from .errors import UnknownThread
 from .message import ChatMessage
 from .plugins.base import ChatMemoryPlugin
 from .plugins.base import CurrentThread
 from .plugins.base import Scope
 from .question import NOT_TOLD
 from .question import ShownThread
-
-
-class Visitor(t.Protocol):
-    """Who has a conversation, and the hint which thread it is."""
-
-    @property
-    def owner(self) -> str | None:
-        """The owner; None for a visitor for whom nothing was stored yet."""
-
-    @property
-    def thread_id(self) -> str | None:
-        """The thread of the last request; only a hint, it may be gone or never have been this owner's."""
-
-    @property
-    def reserved(self) -> bool:
-        """Whether ``thread_id`` was given out for a thread that is not stored yet."""
-
-    @property
-    def opened(self) -> bool:
-        """Whether ``thread_id`` was asked for by name, so that no other thread will do."""
-
-    def claim(self) -> str:
-        """Return the owner, made now for a visitor who has none."""
-
-    def remember(self, thread_id: str, reserved: bool = False) -> None:
-        """Keep the hint for the next request."""
-
-
-class NamedVisitor:
-    """An owner whom the caller names, as in a worker; the hint lives as long as the object.
-
-    :param owner: None where nothing is stored on the server.
-    """
-
-    def __init__(
-        self, owner: str | None, thread_id: str | None = None, reserved: bool = False, opened: bool = False
-    ) -> None:
-        self.owner = owner
-        self.thread_id = thread_id
-        self.reserved = reserved
-        self.opened = opened
-
-    def claim(self) -> str:
-        if self.owner is None:
-            raise MissingOwner("there is no owner, so nothing can be stored")
-        return self.owner
-
-    def remember(self, thread_id: str, reserved: bool = False) -> None:
-        self.thread_id = thread_id
-        self.reserved = reserved
+from .visitor import Visitor
 
 
 class Location:
@@ -98,9 +48,12 @@ class Location:
 
         :param key: the client's name for the question. A new thread is named by it, so that a question that is sent
             twice begins one thread and not two.
+        :raises UnknownThread: if the visitor asked for a thread by name, and it is gone.
         """
         if self.announced_id is not None:
             return self.announced_id
+        if self._visitor.opened:
+            raise UnknownThread("the thread is gone")
         if key is None:
             return self.plugin.create_thread_id()
         names = f"{self.scope.owner}\0{self.scope.chatbot}\0{key}"

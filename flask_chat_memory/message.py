@@ -51,13 +51,25 @@ _KEYS = frozenset(_Shape.__struct_fields__)
 
 
 class _Field(t.Generic[T]):
-    """A key of the dict form, to be read as an attribute; None if it is not set."""
+    """A key of the dict form, read as an attribute: None if it is not set, a copy of what could be changed."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, meaning: str) -> None:
+        self.__doc__ = meaning
+
+    def __set_name__(self, owner: type[ChatMessage], name: str) -> None:
         self._name = name
 
-    def __get__(self, message: ChatMessage, owner: type[ChatMessage] | None = None) -> T:
-        return t.cast(T, message._fields.get(self._name))
+    @t.overload
+    def __get__(self, message: None, owner: type[ChatMessage]) -> t.Self: ...
+
+    @t.overload
+    def __get__(self, message: ChatMessage, owner: type[ChatMessage]) -> T: ...
+
+    def __get__(self, message: ChatMessage | None, owner: type[ChatMessage]) -> t.Self | T:
+        if message is None:
+            return self
+        value = message._fields.get(self._name)
+        return t.cast(T, value if value is None or type(value) is str else plain(value, self._name))
 
 
 class ChatMessage:
@@ -75,16 +87,16 @@ class ChatMessage:
 
     __slots__ = ("_append_key", "_fields", "_sequence")
 
-    role = _Field[str]("role")
-    content = _Field[Content]("content")
-    tool_calls = _Field[list[dict[str, t.Any]] | None]("tool_calls")
-    tool_call_id = _Field[str | None]("tool_call_id")
-    name = _Field[str | None]("name")
-    model = _Field[str | None]("model")
-    status = _Field[str | None]("status")
-    turn = _Field[str | None]("turn")
-    id = _Field[str | None]("id")
-    created_at = _Field[str | None]("created_at")
+    role = _Field[Role]("Who speaks.")
+    content = _Field[Content]("The text, a list of part dicts, or None.")
+    tool_calls = _Field[list[dict[str, t.Any]] | None]("The tool calls of an assistant message.")
+    tool_call_id = _Field[str | None]("The call that a tool message answers.")
+    name = _Field[str | None]("The name of the speaker or the tool.")
+    model = _Field[str | None]("The model that answered.")
+    status = _Field[str | None]("How an answer ended: complete, partial, stopped or failed.")
+    turn = _Field[str | None]("The id of the exchange.")
+    id = _Field[str | None]("The id of the message.")
+    created_at = _Field[str | None]("When it was made: ISO 8601, UTC.")
 
     def __init__(
         self,
@@ -177,8 +189,14 @@ class ChatMessage:
 
     @classmethod
     def from_record(cls, record: cabc.Mapping[str, t.Any]) -> ChatMessage:
-        """Make a stored message from what :meth:`to_record` gave."""
-        return cls._of(_checked(record["message"]), record["sequence"], record["key"])
+        """Make a stored message from what :meth:`to_record` gave.
+
+        :raises CorruptRecord: if it is no such record.
+        """
+        try:
+            return cls._of(_checked(record["message"]), record["sequence"], record["key"])
+        except (InvalidMessage, AttributeError, KeyError, TypeError) as error:
+            raise CorruptRecord("a stored record is no message") from error
 
     def to_record(self) -> dict[str, t.Any]:
         """Return what a plugin stores: ``{"sequence", "key", "message"}``, the last being the dict form."""
@@ -204,12 +222,14 @@ class ChatMessage:
 
     @property
     def usage(self) -> Usage | None:
+        """The token counts of the model call."""
         value = self._fields.get("usage")
         return None if value is None else Usage.of(value)
 
     @property
     def metadata(self) -> dict[str, t.Any]:
-        return self._fields.get("metadata") or {}
+        """What the site keeps with the message, in a copy; an empty dict if there is nothing."""
+        return t.cast("dict[str, t.Any]", plain(self._fields.get("metadata") or {}, "metadata"))
 
     @property
     def sequence(self) -> int | None:
@@ -237,6 +257,11 @@ class ChatMessage:
     def __repr__(self) -> str:
         # Without the text: a repr ends in logs and tracebacks.
         return f"<ChatMessage {self.role} id={self.id} sequence={self._sequence} characters={len(self.text)}>"
+
+
+def timestamp(seconds: float) -> str:
+    """Return a UNIX time as messages carry it: ISO 8601, UTC."""
+    return dt.datetime.fromtimestamp(seconds, dt.UTC).isoformat().replace("+00:00", "Z")
 
 
 def _checked(given: cabc.Mapping[str, t.Any]) -> dict[str, t.Any]:

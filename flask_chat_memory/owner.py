@@ -8,6 +8,8 @@ import flask
 
 from .errors import ConfigurationError
 from .errors import MissingOwner
+from .plugins.base import is_owner
+from .plugins.base import MAX_OWNER
 
 OwnerLoader = cabc.Callable[[], str | None]
 ANONYMOUS = "anon:"
@@ -39,8 +41,10 @@ def known_owner(loader: OwnerLoader | None) -> str | None:
 def _checked(owner: object) -> str | None:
     if owner is None:
         return None
-    if not isinstance(owner, str) or not owner:
+    if not isinstance(owner, str):
         raise ConfigurationError(f"the owner loader must return text or None, not {type(owner).__name__}")
+    if not is_owner(owner):
+        raise ConfigurationError(f"the owner loader must return text of 1 to {MAX_OWNER} characters without NUL")
     if owner.startswith(ANONYMOUS):
         raise ConfigurationError(f"the owner loader returned an owner that begins with {ANONYMOUS!r}; those are ours")
     return owner

@@ -7,27 +7,43 @@ import importlib.util
 import inspect
 import typing as t
 
+import flask
+
 from .errors import ConfigurationError
 
 if t.TYPE_CHECKING:
+    from .message import ChatMessage
     from .turn import Turn
 
-Provider = cabc.Callable[["Turn"], t.Any]
-"""Takes the turn; returns the answer as str, as :class:`ChatMessage` or as an iterable of str; plain or async."""
+Answer = t.Union[str, "ChatMessage", cabc.Iterable[str]]
+Provider = cabc.Callable[["Turn"], Answer | cabc.Awaitable[Answer]]
+"""Takes the turn; returns the answer as text, as an assistant message or in pieces of text; plain or async."""
 
 
-def check_provider(function: t.Any) -> None:
+def check_provider(function: object) -> None:
     """Refuse what cannot be a provider.
 
     :raises ConfigurationError: for an async generator, an async function without ``flask[async]``, no function.
     """
     if not callable(function):
         raise ConfigurationError(f"a provider is a function, not {type(function).__name__}")
-    name = getattr(function, "__name__", repr(function))
-    if inspect.isasyncgenfunction(function):
+    name = getattr(function, "__name__", type(function).__name__)
+    called = _called(function)
+    if inspect.isasyncgenfunction(called):
         raise ConfigurationError(f"provider {name} is an async generator; make it a plain generator that yields text")
-    if inspect.iscoroutinefunction(function) and importlib.util.find_spec("asgiref") is None:
+    if inspect.iscoroutinefunction(called) and importlib.util.find_spec("asgiref") is None:
         raise ConfigurationError(f"provider {name} is async; install flask[async]")
+
+
+def plain_provider(app: flask.Flask, provider: Provider) -> Provider:
+    """Return a provider that can be called without ``await``."""
+    called = _called(provider)
+    return app.ensure_sync(called if inspect.iscoroutinefunction(called) else provider)
+
+
+def _called(function: t.Any) -> t.Any:
+    """Return the function that runs: of an object, its ``__call__``."""
+    return function if inspect.isroutine(function) else function.__call__
 
 
 def run(provider: Provider, turn: Turn) -> cabc.Iterator[str]:

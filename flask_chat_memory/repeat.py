@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .errors import RequestRefused
+from .live import settle
 from .message import ChatMessage
 from .plugins.base import Appended
 from .plugins.base import ChatMemoryPlugin
@@ -12,12 +13,23 @@ from .plugins.rules import sequence_of
 _PAGE = 100
 
 
-def first_asked(plugin: ChatMemoryPlugin, scope: Scope, appended: Appended, text: str) -> ChatMessage:
-    """Return the stored question of a repeat.
+def earlier_exchange(
+    plugin: ChatMemoryPlugin, scope: Scope, appended: Appended, text: str
+) -> tuple[ChatMessage, ChatMessage]:
+    """Return the question and the answer of a repeat.
 
     :param text: what is asked now.
-    :raises RequestRefused: 409 if it was another text, or is no longer stored.
+    :raises RequestRefused: 409 if it was another text, is no longer stored, or is still being answered.
     """
+    question = _first_asked(plugin, scope, appended, text)
+    settle(plugin, scope, appended.thread_id, [question])
+    answer = _answer_to(plugin, scope, appended.thread_id, question)
+    if answer is None:
+        raise RequestRefused(409, "This message is still being answered.")
+    return question, answer
+
+
+def _first_asked(plugin: ChatMemoryPlugin, scope: Scope, appended: Appended, text: str) -> ChatMessage:
     stored = plugin.load_messages(scope, appended.thread_id, after=appended.sequence - 1, limit=1)
     if not stored or stored[0].sequence != appended.sequence:
         raise RequestRefused(409, "This message was already answered, and the answer is no longer stored.")
@@ -26,8 +38,7 @@ def first_asked(plugin: ChatMemoryPlugin, scope: Scope, appended: Appended, text
     return stored[0]
 
 
-def answer_to(plugin: ChatMemoryPlugin, scope: Scope, thread_id: str, question: ChatMessage) -> ChatMessage | None:
-    """Return the message that ended the question's turn, if it has ended."""
+def _answer_to(plugin: ChatMemoryPlugin, scope: Scope, thread_id: str, question: ChatMessage) -> ChatMessage | None:
     after = sequence_of(question)
     while True:
         page = plugin.load_messages(scope, thread_id, after=after, limit=_PAGE)

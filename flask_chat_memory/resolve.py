@@ -8,11 +8,13 @@ import typing as t
 
 import flask
 import msgspec
-import sqlalchemy as sa
 
 from .errors import ConfigurationError
 from .plugins.options import definitions_of
 from .plugins.options import PluginOptions
+
+if t.TYPE_CHECKING:
+    import sqlalchemy as sa
 
 DEFAULT_DATABASE = "sqlite:///chat-memory.sqlite3"
 
@@ -34,6 +36,9 @@ def _database_url(app: flask.Flask, options: PluginOptions, url: str | None) -> 
         if getattr(options, "engine", None) is not None:
             return None
         url = DEFAULT_DATABASE
+    # Imported on first use: a site that keeps nothing in a database does not wait for it.
+    import sqlalchemy as sa
+
     parsed = sa.make_url(url)
     if parsed.get_backend_name() != "sqlite" or not parsed.database or parsed.database.startswith("file:"):
         return url
@@ -42,6 +47,8 @@ def _database_url(app: flask.Flask, options: PluginOptions, url: str | None) -> 
 
 
 def _engine(app: flask.Flask, options: PluginOptions, value: t.Any) -> sa.Engine | None:
+    import sqlalchemy as sa
+
     if value is None or isinstance(value, sa.Engine):
         return value
     try:

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import logging
 import typing as t
 
-import msgspec
-
-from .errors import StorageError
 from .values import clean
 
-if t.TYPE_CHECKING:
-    from .turn import Turn
 
-logger = logging.getLogger(__name__)
+class Ending(t.Protocol):
+    """What a stream needs of a turn: the ways to end it, each with the text that came."""
 
-FAILED = "The answer could not be completed. Please try again."
-NOT_STORED = "The answer could not be stored."
+    def finish(self, text: str) -> object: ...
+
+    def fail(self, error: Exception, text: str) -> object: ...
+
+    def leave(self, text: str) -> object: ...
 
 
 class AnswerStream:
@@ -28,7 +26,7 @@ class AnswerStream:
     :param source: where the pieces come from; its ``close()`` is called when the stream ends early.
     """
 
-    def __init__(self, turn: Turn, pieces: cabc.Iterable[str], source: object) -> None:
+    def __init__(self, turn: Ending, pieces: cabc.Iterable[str], source: object) -> None:
         self._turn = turn
         self._source = source
         self._pieces = iter(pieces)
@@ -65,49 +63,3 @@ class AnswerStream:
             close = getattr(source, "close", None)
             if close is not None:
                 close()
-
-
-class EventStream:
-    """The pieces of an answer as server-sent events: ``{"text"}``, ``{"error"}`` and ``[DONE]``.
-
-    :param failed_before: the answer is the stored one of a turn that failed, so an error follows it again.
-    """
-
-    def __init__(self, stream: AnswerStream, failed_before: bool = False) -> None:
-        self._stream = stream
-        self._failed_before = failed_before
-        self._events = self._encode()
-
-    def _encode(self) -> cabc.Generator[bytes]:
-        try:
-            for piece in self._stream:
-                if piece:
-                    yield _event({"text": piece})
-            if self._failed_before:
-                yield _event({"error": FAILED})
-        except StorageError:
-            logger.exception("the answer was not stored")
-            yield _event({"error": NOT_STORED})
-        except Exception:
-            # The turn has logged it.
-            yield _event({"error": FAILED})
-        yield b"data: [DONE]\n\n"
-
-    def __iter__(self) -> EventStream:
-        return self
-
-    def __next__(self) -> bytes:
-        return next(self._events)
-
-    def close(self) -> None:
-        try:
-            self._events.close()
-        finally:
-            try:
-                self._stream.close()
-            except StorageError:
-                logger.exception("the part of an answer was not stored")
-
-
-def _event(data: dict[str, str]) -> bytes:
-    return b"data: " + msgspec.json.encode(data) + b"\n\n"

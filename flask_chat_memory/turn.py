@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections.abc as cabc
 import dataclasses
 import logging
-import secrets
 import threading
 import types
 import typing as t
@@ -13,31 +12,24 @@ import typing as t
 import flask
 import msgspec
 
-from .errors import StorageError
+from .errors import InvalidMessage
 from .live import leases
 from .message import ChatMessage
+from .message import timestamp
 from .plugins.base import ChatMemoryPlugin
+from .plugins.base import Clock
 from .plugins.base import KeepsLiveTurns
 from .plugins.base import Scope
+from .plugins.rules import new_id
+from .response import add_headers
+from .response import event_response
+from .response import json_response
+from .response import wants_json
 from .short_term.view import acceptable
 from .stream import AnswerStream
-from .stream import EventStream
-from .stream import FAILED
-from .stream import NOT_STORED
 from .usage import Usage
 
 logger = logging.getLogger(__name__)
-
-THREAD_HEADER = "Chat-Memory-Thread"
-QUESTION_HEADER = "Chat-Memory-Question"
-ANSWER_HEADER = "Chat-Memory-Answer"
-NOTICE_HEADER = "Chat-Memory-Notice"
-NOT_STORED_NOTICE = "not-stored"
-
-
-def new_id() -> str:
-    """Return a new, unguessable id for a turn or a message."""
-    return secrets.token_urlsafe(16)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,6 +52,8 @@ class Turn:
     :ivar answer: the assistant message once the turn is over, or at once when the question is a repeat.
     :ivar history: the messages before the question that the model sees.
     :ivar system: the system prompt.
+    :ivar chatbot: the name of the chatbot.
+    :ivar answer_id: the id that the answer has, or will have.
     :ivar owner: whose conversation it is; None where nothing is stored on the server.
     :ivar usage: what a streaming provider learned of the token usage; anything that :meth:`Usage.of` reads.
     :ivar model: the model that answered.
@@ -80,7 +74,7 @@ class Turn:
         place: Place | None = None,
         answer: ChatMessage | None = None,
         notice: str | None = None,
-        now: cabc.Callable[[], str],
+        clock: Clock,
     ) -> None:
         self.id = id
         self.chatbot = chatbot
@@ -95,7 +89,7 @@ class Turn:
         self.usage: object = None
         self.model: str | None = None
         self._place = place
-        self._now = now
+        self._clock = clock
         self._reply: ChatMessage | None = None
         self._recorded: list[ChatMessage] = []
         self._stored = self.repeated
@@ -111,6 +105,7 @@ class Turn:
 
     @property
     def thread_id(self) -> str | None:
+        """The thread that the question is stored in; None where nothing is stored on the server."""
         return self._place.thread_id if self._place else None
 
     @property
@@ -133,17 +128,20 @@ class Turn:
         return self._place.plugin, self._place.scope, self._place.thread_id, self.id
 
     def record(self, message: ChatMessage) -> None:
-        """Keep a message of the turn, such as a tool call or its result, to be stored with the answer."""
+        """Keep a tool call or its result, to be stored with the answer.
+
+        :raises InvalidMessage: for a message that is not of the assistant or a tool.
+        """
+        if message.role not in ("assistant", "tool"):
+            raise InvalidMessage("role", f"is {message.role}; a turn records assistant and tool messages")
         # Only an answer has a status: it is what a repeat looks for.
         kept = {name: value for name, value in message.to_dict().items() if name != "status"}
         self._recorded.append(self._stamped(ChatMessage.from_dict(kept), new_id()))
 
-    def reply(self, message: ChatMessage) -> None:
-        """Take an assistant message as the answer, with everything that it carries besides text."""
-        self._reply = message
-
     def finish(self, text: str, usage: object = None, model: str | None = None) -> ChatMessage:
         """Store the complete answer and return it.
+
+        If the thread is gone, or somebody else has ended the turn, what is stored stays as it is.
 
         :raises StorageError: if the store fails.
         """
@@ -154,7 +152,7 @@ class Turn:
     def fail(self, error: BaseException | str, text: str = "") -> ChatMessage:
         """Store that the turn failed, with the text that came before; the error itself is logged, never stored."""
         cause = error if isinstance(error, BaseException) else None
-        logger.error("turn %s failed (%s)", self.id, type(error).__name__ if cause else "error", exc_info=cause)
+        logger.error("turn %s failed (%s)", self.id, type(error).__name__ if cause else error, exc_info=cause)
         return self._end(text, "failed")
 
     def leave(self, text: str = "") -> ChatMessage:
@@ -175,31 +173,21 @@ class Turn:
         except TypeError as error:
             self.fail(error)
             raise
-        accepted = flask.request.accept_mimetypes.best_match(["text/event-stream", "application/json"])
-        if accepted == "application/json":
-            response = self._json(self.stream(pieces))
+        if wants_json():
+            response = json_response(self, self.stream(pieces))
         else:
             # What yields the pieces may read the request, as the view could.
-            stream = AnswerStream(self, self._told(flask.stream_with_context(iter(pieces))), source=pieces)
-            response = flask.Response(EventStream(stream, self.failed_before), content_type="text/event-stream")
-            response.headers["X-Accel-Buffering"] = "no"
-        response.headers["Cache-Control"] = "private, no-store"
-        for header, value in (
-            (THREAD_HEADER, self.thread_id),
-            (QUESTION_HEADER, self.question.id),
-            (ANSWER_HEADER, self.answer_id),
-            (NOTICE_HEADER, self.notice),
-        ):
-            if value is not None:
-                response.headers[header] = value
-        return response
+            told = self._told(flask.stream_with_context(iter(pieces)))
+            response = event_response(self, AnswerStream(self, told, source=pieces))
+        return add_headers(self, response)
 
     def pieces(self, answer: object) -> cabc.Iterable[str]:
         """Return the text of whatever a provider gave, as pieces."""
         if isinstance(answer, str):
             return [answer]
         if isinstance(answer, ChatMessage) and answer.role == "assistant":
-            self.reply(answer)
+            # It carries more than text, which is stored when the stream has ended.
+            self._reply = answer
             return [answer.text]
         if isinstance(answer, cabc.Iterable) and not isinstance(answer, (bytes, cabc.Mapping)):
             return answer
@@ -219,29 +207,6 @@ class Turn:
     def _told(self, pieces: cabc.Iterable[str]) -> cabc.Iterable[str]:
         self._streaming = True
         return [self.answer.text] if self.repeated and self.answer else pieces
-
-    def _json(self, stream: AnswerStream) -> flask.Response:
-        code, error = 200, None
-        try:
-            for _ in stream:
-                pass
-        except StorageError:
-            logger.exception("the answer of turn %s was not stored", self.id)
-            code, error = 503, NOT_STORED
-        except Exception:
-            # fail() has logged it.
-            code, error = 502, FAILED
-        if self.failed_before:
-            code, error = 502, FAILED
-        body = {"thread_id": self.thread_id, "question_id": self.question.id, "answer_id": self.answer_id}
-        if error is not None:
-            body["error"] = error
-        else:
-            answer = t.cast(ChatMessage, self.answer)
-            body |= {"role": "ai", "text": answer.text, "status": answer.status}
-        response = flask.jsonify(body)
-        response.status_code = code
-        return response
 
     def _end(self, text: str, status: str) -> ChatMessage:
         with self._ending:
@@ -275,4 +240,4 @@ class Turn:
         return self._stamped(reply, self.answer_id).replace(**{k: v for k, v in details.items() if v is not None})
 
     def _stamped(self, message: ChatMessage, id: str) -> ChatMessage:
-        return message.replace(id=id, turn=self.id, created_at=self._now())
+        return message.replace(id=id, turn=self.id, created_at=timestamp(self._clock()))

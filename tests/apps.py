@@ -19,6 +19,7 @@ import werkzeug.test
 from flask_chat_memory import ChatMemory
 from flask_chat_memory import ChatMemoryPlugin
 from flask_chat_memory import Turn
+from flask_chat_memory.provider import Answer
 
 PATIENCE = 20.0
 """Seconds after which a test that waits for another thread gives up."""
@@ -73,7 +74,7 @@ def add_login(app: flask.Flask) -> None:
         return "logged out"
 
 
-def echo(turn: Turn) -> object:
+def echo(turn: Turn) -> str:
     return f"You said: {turn.text}"
 
 
@@ -88,7 +89,7 @@ class Site:
     app: flask.Flask
     memory: ChatMemory
     sent: list[list[dict[str, t.Any]]] = dataclasses.field(default_factory=list)
-    answer: cabc.Callable[[Turn], object] = echo
+    answer: cabc.Callable[[Turn], Answer] = echo
     entered: threading.Event = dataclasses.field(default_factory=threading.Event)
     release: threading.Event = dataclasses.field(default_factory=threading.Event)
 
@@ -188,7 +189,7 @@ def make_site(
     memory = ChatMemory(app, **(extension or {}))
     site = Site(app, memory)
 
-    def answer(turn: Turn) -> object:
+    def answer(turn: Turn) -> Answer:
         site.sent.append(turn.messages)
         return site.answer(turn)
 

@@ -22,15 +22,15 @@ class FiveMethodsPlugin(ChatMemoryPlugin):
 
     def __init__(self, options: cabc.Mapping[str, t.Any] | None = None) -> None:
         super().__init__(options)
-        self._records: dict[tuple[Scope, str], tuple[float, list[dict[str, t.Any]]]] = {}
+        self.records: dict[tuple[Scope, str], tuple[float, list[dict[str, t.Any]]]] = {}
 
     def create_thread_id(self) -> str:
         return secrets.token_hex(16)
 
     def has_thread(self, scope: Scope, thread_id: str) -> bool:
-        if not is_thread_id(thread_id) or (scope, thread_id) not in self._records:
+        if not is_thread_id(thread_id) or (scope, thread_id) not in self.records:
             return False
-        last_activity, _ = self._records[scope, thread_id]
+        last_activity, _ = self.records[scope, thread_id]
         return not self.is_expired(last_activity)
 
     def load_messages(
@@ -43,7 +43,7 @@ class FiveMethodsPlugin(ChatMemoryPlugin):
         after: int | None = None,
     ) -> list[ChatMessage]:
         with self.lock:
-            records = self._records[scope, thread_id][1] if self.has_thread(scope, thread_id) else []
+            records = self.records[scope, thread_id][1] if self.has_thread(scope, thread_id) else []
             return select([ChatMessage.from_record(record) for record in records], limit, before, after)
 
     def save_messages(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> None:
@@ -51,11 +51,11 @@ class FiveMethodsPlugin(ChatMemoryPlugin):
         with self.lock:
             last = max((message.sequence or 0 for message in self.load_messages(scope, thread_id)), default=0)
             records = [message.to_record() for message in number(messages, last)]
-            self._records[scope, thread_id] = (self.clock(), records)
+            self.records[scope, thread_id] = (self.clock(), records)
 
     def delete_thread(self, scope: Scope, thread_id: str) -> bool:
         with self.lock:
             alive = self.has_thread(scope, thread_id)
             if alive:
-                del self._records[scope, thread_id]
+                del self.records[scope, thread_id]
             return alive

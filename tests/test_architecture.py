@@ -14,8 +14,12 @@ PACKAGE = pathlib.Path(flask_chat_memory.__file__).parent
 
 def names_of(path: pathlib.Path) -> set[str]:
     """Return every module that a file imports, and every attribute of ``flask`` that it uses."""
+    return names_of_tree(path, ast.parse(path.read_text()))
+
+
+def names_of_tree(path: pathlib.Path, tree: ast.AST) -> set[str]:
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -48,14 +52,51 @@ def test_plugins_and_short_term_memories_know_no_flask(folder: str) -> None:
         assert strangers == set(), module
 
 
+FLOORS = [
+    {"values", "errors", "usage", "message"},
+    {"plugins", "short_term", "testing"},
+    {"config", "question", "provider", "visitor", "stream", "live", "repeat", "response", "location"},
+    {"turn"},
+    {"asking"},
+    {"conversation", "resolve"},
+    {"adoption", "instances", "owner", "pointer", "web", "extension"},
+]
+"""From the ground up. A module knows its own floor and those below."""
+
+
+def place_of(name: str) -> tuple[str, int] | None:
+    """Return the part of the package that a dotted name belongs to, and its floor."""
+    parts = name.split(".")
+    if parts[0] != "flask_chat_memory" or len(parts) == 1:
+        return None
+    return next(((parts[1], floor) for floor, names in enumerate(FLOORS) if parts[1] in names), None)
+
+
+def imports_at_run_time(path: pathlib.Path) -> set[str]:
+    """Return the imports of a file but those that only a type checker sees."""
+    tree = ast.parse(path.read_text())
+    hidden = [node for node in tree.body if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)]
+    for node in hidden:
+        tree.body.remove(node)
+    return names_of_tree(path, tree)
+
+
+def test_every_module_stands_on_a_floor() -> None:
+    parts = {module.split("/")[0].removesuffix(".py") for module in MODULES} - {"__init__"}
+    assert parts == set().union(*FLOORS)
+
+
+def test_imports_go_down() -> None:
+    for module in MODULES:
+        own = place_of(f"flask_chat_memory.{module.removesuffix('.py').replace('/', '.')}")
+        if own is None:
+            continue
+        for name in imports_at_run_time(PACKAGE / module):
+            other = place_of(name)
+            assert other is None or other[1] <= own[1], f"{module} imports {name}"
+
+
 def test_conversation_and_turn_know_neither_pointer_nor_owner() -> None:
-    for module in ("conversation.py", "turn.py", "stream.py", "live.py", "location.py", "question.py", "repeat.py"):
-        strangers = {f"flask_chat_memory.{name}" for name in ("pointer", "owner", "extension", "web", "instances")}
-        assert strangers & MODULES[module] == set(), module
-
-
-def test_the_lower_floors_do_not_import_the_upper_ones() -> None:
-    upper = {f"flask_chat_memory.{name}" for name in ("conversation", "turn", "stream", "live", "extension", "web")}
-    for module, names in MODULES.items():
-        if module.startswith(("plugins/", "short_term/")) or module in ("config.py", "message.py", "errors.py"):
-            assert upper & names == set(), module
+    for module in ("conversation", "turn", "asking", "location", "repeat", "live", "stream", "response", "visitor"):
+        known = {place[0] for place in map(place_of, MODULES[f"{module}.py"]) if place}
+        assert known & {"pointer", "owner", "extension", "web", "instances", "adoption"} == set(), module

@@ -87,7 +87,7 @@ def test_other_keys_of_the_site_are_left_alone() -> None:
         ("CHAT_MEMORY_ON_LOGIN", None, "'adopt' or 'leave'"),
         ("CHAT_MEMORY_ON_LOGIN", ["adopt"], "'adopt' or 'leave'"),
         ("CHAT_MEMORY_ON_UNAVAILABLE", "503", "'refuse' or 'answer'"),
-        ("CHAT_MEMORY_PRELOAD", -1, "0"),
+        ("CHAT_MEMORY_PRELOAD", 0, "1"),
         ("CHAT_MEMORY_PRELOAD", "many", "whole number"),
         ("CHAT_MEMORY_PRELOAD", True, "whole number"),
         ("CHAT_MEMORY_PRELOAD", 2.5, "whole number"),

@@ -118,7 +118,7 @@ def test_a_child_process_forgets_the_turns_of_its_parent(keeper: LeaseKeeper) ->
     plugin = Plugin()
     turn = Running(plugin, "of the parent")
     keeper.hold(turn)
-    keeper.after_fork()
+    keeper.forget()
     keeper.renew()
     assert plugin.renewed == []
     own = Running(plugin, "of the child")

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import contextlib
 import pathlib
+import sqlite3
 import subprocess
 import sys
 import typing as t
@@ -9,11 +11,17 @@ import typing as t
 import pytest
 
 from flask_chat_memory import ChatMemoryPlugin
+from flask_chat_memory import Scope
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
+from flask_chat_memory.plugins.sql.tables import thread_key
 from flask_chat_memory.plugins.sqlalchemy import SQLAlchemyPlugin
 from flask_chat_memory.testing import contracts
+from flask_chat_memory.testing.contracts.failures import BreakStore
+from flask_chat_memory.testing.contracts.failures import Damage
 from flask_chat_memory.testing.contracts.parts import MakePlugin
 from tests.five_methods import FiveMethodsPlugin
+
+RunSQL = cabc.Callable[..., None]
 
 
 class TestInMemory(
@@ -46,7 +54,31 @@ class TestSQLAlchemy(
     contracts.ThreadsContract,
     contracts.ForkContract,
     contracts.ProcessContract,
+    contracts.CorruptionContract,
+    contracts.FailingStoreContract,
 ):
+    @pytest.fixture
+    def run_sql(self, tmp_path: pathlib.Path) -> RunSQL:
+        def run(statement: str, *parameters: object) -> None:
+            with contextlib.closing(sqlite3.connect(tmp_path / "chat.sqlite3")) as connection, connection:
+                connection.execute(statement, parameters)
+
+        return run
+
+    @pytest.fixture
+    def damage(self, run_sql: RunSQL) -> Damage:
+        newest = "SELECT max(sequence) FROM chat_memory_message WHERE thread_key = ?"
+        update = f"UPDATE chat_memory_message SET body = '{{{{' WHERE thread_key = ? AND sequence = ({newest})"
+
+        def damage(_plugin: ChatMemoryPlugin, scope: Scope, thread_id: str) -> None:
+            run_sql(update, thread_key(scope, thread_id), thread_key(scope, thread_id))
+
+        return damage
+
+    @pytest.fixture
+    def break_store(self, run_sql: RunSQL) -> BreakStore:
+        return lambda _plugin: run_sql("DROP TABLE chat_memory_thread")
+
     @pytest.fixture
     def make_plugin(self, tmp_path: pathlib.Path) -> cabc.Iterator[MakePlugin]:
         opened: list[ChatMemoryPlugin] = []
@@ -66,10 +98,19 @@ class TestFiveMethods(
     contracts.MaxMessagesContract,
     contracts.ThreadsContract,
     contracts.ForkContract,
+    contracts.CorruptionContract,
 ):
     @pytest.fixture
     def make_plugin(self) -> MakePlugin:
         return lambda **options: FiveMethodsPlugin(options)
+
+    @pytest.fixture
+    def damage(self) -> Damage:
+        def damage(plugin: ChatMemoryPlugin, scope: Scope, thread_id: str) -> None:
+            assert isinstance(plugin, FiveMethodsPlugin)
+            plugin.records[scope, thread_id][1][-1]["message"] = {"role": "nobody"}
+
+        return damage
 
 
 @pytest.mark.parametrize("method", ["has_thread", "load_messages", "save_messages", "delete_thread"])

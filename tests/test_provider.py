@@ -14,7 +14,7 @@ from flask_chat_memory import ChatMessage
 from flask_chat_memory import Scope
 from flask_chat_memory import Turn
 from flask_chat_memory import Usage
-from flask_chat_memory.stream import FAILED
+from flask_chat_memory.response import FAILED
 
 from .conversations import body
 from .conversations import BUILT_IN

@@ -10,7 +10,7 @@ import pytest
 from flask_chat_memory import ChatMemory
 from flask_chat_memory import ConfigurationError
 from flask_chat_memory import Turn
-from flask_chat_memory.stream import FAILED
+from flask_chat_memory.response import FAILED
 
 from .conversations import BUILT_IN
 from .conversations import events
@@ -36,10 +36,27 @@ async def _async_generator(turn: Turn) -> cabc.AsyncIterator[str]:
     yield "a"
 
 
+class _Asynchronous:
+    async def __call__(self, turn: Turn) -> str:
+        return f"You said: {turn.text}"
+
+
+class _AsynchronousGenerator:
+    async def __call__(self, turn: Turn) -> cabc.AsyncIterator[str]:
+        yield "a"
+
+
+def test_an_object_may_be_an_async_provider_but_no_async_generator(site: Site) -> None:
+    with pytest.raises(ConfigurationError, match="async generator"):
+        site.memory.provider(_AsynchronousGenerator())  # type: ignore[type-var]
+    site.memory.provider(_Asynchronous())
+    assert events(site.post("hi")) == [{"text": "You said: hi"}, "[DONE]"]
+
+
 def test_an_async_generator_is_refused_wherever_it_comes_from(site: Site) -> None:
     with pytest.raises(ConfigurationError, match="async generator"):
-        site.memory.provider(_async_generator)
-    site.memory.provider(lambda turn: _async_generator(turn))
+        site.memory.provider(_async_generator)  # type: ignore[type-var]
+    site.memory.provider(lambda turn: _async_generator(turn))  # type: ignore[type-var]
     assert events(site.post("hi")) == [{"error": FAILED}, "[DONE]"]
     assert told(site.start().history())[1] == ("assistant", None, "failed")
 

@@ -165,6 +165,7 @@ def test_a_plugin_may_have_options_that_are_lists(tmp_path: pathlib.Path) -> Non
     memory = ChatMemory(app)
     with app.app_context():
         assert memory.plugin is not None
+        assert isinstance(memory.plugin.options, Hosts.Options)
         assert memory.plugin.options.hosts == ["a", "b"]
         assert memory.plugin is memory.plugin_for("support")
 

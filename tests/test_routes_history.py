@@ -84,7 +84,7 @@ def test_a_cursor_that_is_no_number_is_refused(site: Site, cursor: str) -> None:
 
 
 @PLUGINS
-@pytest.mark.parametrize(("cursor", "count"), [("0", 0), ("1", 0), ("2", 1), ("9" * 5000, 2), ("\u0662", 1)])
+@pytest.mark.parametrize(("cursor", "count"), [("0", 0), ("1", 0), ("2", 1), ("\u0662", 1)])
 def test_a_cursor_may_be_any_number(new_site: MakeSite, plugin: str, cursor: str, count: int) -> None:
     site = new_site(CHAT_MEMORY_PLUGIN=plugin)
     browser = site.browser()

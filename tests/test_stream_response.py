@@ -10,8 +10,8 @@ import pytest
 
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import Conversation
-from flask_chat_memory.stream import FAILED
-from flask_chat_memory.stream import NOT_STORED
+from flask_chat_memory.response import FAILED
+from flask_chat_memory.response import NOT_STORED
 
 from .conversations import BUILT_IN
 from .conversations import events

@@ -6,20 +6,20 @@ import abc
 import collections.abc as cabc
 import contextlib
 import dataclasses
-import os
 import threading
 import time
 import typing as t
-import weakref
 
 from ..errors import MissingOwner
 from ..message import ChatMessage
 from ..values import clean
+from .forks import rest_in_forks
 from .options import PluginOptions
 from .rules import check_append
 from .rules import trim
 
 MAX_OWNER = 255
+MAX_CHATBOT = 64
 
 Clock = cabc.Callable[[], float]
 
@@ -36,11 +36,19 @@ class Scope:
     chatbot: str = "default"
 
     def __post_init__(self) -> None:
-        owner: object = self.owner
-        if not isinstance(owner, str) or not 0 < len(owner) <= MAX_OWNER or clean(owner) != owner:
+        if not is_owner(self.owner):
             raise MissingOwner(f"an owner is text of 1 to {MAX_OWNER} characters without NUL")
-        if not self.chatbot:
-            raise ValueError("a scope names a chatbot")
+        if not _is_name(self.chatbot, MAX_CHATBOT):
+            raise ValueError(f"a chatbot is named by text of 1 to {MAX_CHATBOT} characters without NUL")
+
+
+def is_owner(value: object) -> bool:
+    """Tell whether a value can be an owner: text of 1 to 255 characters that every store can hold."""
+    return _is_name(value, MAX_OWNER)
+
+
+def _is_name(value: object, longest: int) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= longest and clean(value) == value
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,10 +106,10 @@ class ChatMemoryPlugin(abc.ABC):
     ) -> None:
         if not isinstance(options, PluginOptions):
             options = self.Options.make(options or {}, f"options of {self.id or type(self).__name__}")
-        self.options: t.Any = options
+        self.options: PluginOptions = options
         self.clock = clock
         self.lock = threading.RLock()
-        _instances.add(self)
+        rest_in_forks(self)
 
     @property
     def has_persistent_thread(self) -> bool:
@@ -275,30 +283,3 @@ class MovesThreads(abc.ABC):
         appended to it as one batch with the key ``"adopt:" + thread id``, ids and times kept, and the thread is
         deleted. Interrupted anywhere, it can be repeated with the same result.
         """
-
-
-_instances: weakref.WeakSet[ChatMemoryPlugin] = weakref.WeakSet()
-_waiting: list[ChatMemoryPlugin] = []
-
-
-def _before_fork() -> None:
-    # The child gets a copy of what other threads are doing: let them come to an end.
-    _waiting[:] = sorted(_instances, key=id)
-    for plugin in _waiting:
-        plugin.lock.acquire()
-
-
-def _after_fork_in_parent() -> None:
-    for plugin in _waiting:
-        plugin.lock.release()
-    _waiting.clear()
-
-
-def _after_fork_in_child() -> None:
-    for plugin in _waiting:
-        plugin.after_fork()
-    _waiting.clear()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child)

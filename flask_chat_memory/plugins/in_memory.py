@@ -21,13 +21,12 @@ from .registry import chat_memory_plugin
 from .rules import check_append
 from .rules import check_range
 from .rules import is_thread_id
-from .rules import new_thread_id
+from .rules import KEYS_KEPT
+from .rules import new_id
 from .rules import number
 from .rules import select
 from .rules import sequence_of
 from .rules import trim
-
-KEYS_KEPT = 100
 
 
 @dataclasses.dataclass
@@ -62,7 +61,7 @@ class InMemoryPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThrea
         self._current: dict[Scope, str] = {}
 
     def create_thread_id(self) -> str:
-        return new_thread_id()
+        return new_id()
 
     def has_thread(self, scope: Scope, thread_id: str) -> bool:
         with self.lock:

@@ -16,6 +16,9 @@ DAY = 86_400
 MASK = "***"
 
 
+AppBound = t.Literal["database url", "engine"]
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Option:
     """What a settings page and an error text need to know of an option; stands in its annotation.
@@ -23,7 +26,7 @@ class Option:
     :param minimum: smallest number allowed.
     :param editable: may be changed on a settings page.
     :param secret: masked in errors, listings and reprs.
-    :param app_bound: how the value is made plain when the app is known: ``"database url"`` or ``"engine"``.
+    :param app_bound: how the value is made plain when the app is known.
     """
 
     label: str
@@ -31,7 +34,7 @@ class Option:
     minimum: int | None = None
     editable: bool = False
     secret: bool = False
-    app_bound: str | None = None
+    app_bound: AppBound | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +58,7 @@ class OptionDefinition:
     minimum: int | None
     editable: bool
     secret: bool
-    app_bound: str | None
+    app_bound: AppBound | None
 
 
 class PluginOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -135,6 +138,8 @@ def definitions_of(options: type[PluginOptions]) -> dict[str, OptionDefinition]:
         annotation = hints[field.name]
         about = next((extra for extra in t.get_args(annotation)[1:] if isinstance(extra, Option)), None)
         about = about or Option(label=field.name.replace("_", " ").capitalize())
+        if about.app_bound not in (None, *t.get_args(AppBound)):
+            raise ConfigurationError(f"option {field.name}: app_bound {about.app_bound!r} is not known")
         kinds = _kinds(annotation)
         choices = tuple(choice for kind in kinds if t.get_origin(kind) is t.Literal for choice in t.get_args(kind))
         definitions[field.name] = OptionDefinition(

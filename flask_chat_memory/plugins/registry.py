@@ -11,11 +11,10 @@ import typing as t
 
 from ..errors import ConfigurationError
 from ..errors import UnknownPlugin
+from .base import ChatMemoryPlugin
 from .options import definitions_of
 from .options import OptionDefinition
-
-if t.TYPE_CHECKING:
-    from .base import ChatMemoryPlugin
+from .options import PluginOptions
 
 ENTRY_POINT_GROUP = "flask_chat_memory.plugins"
 BUILT_IN = {
@@ -46,7 +45,6 @@ class PluginDefinition:
     """What a settings page shows of a plugin.
 
     :param plugin: the class.
-    :param options: name -> :class:`OptionDefinition`.
     """
 
     id: str
@@ -56,6 +54,7 @@ class PluginDefinition:
 
     @property
     def options(self) -> dict[str, OptionDefinition]:
+        """The options by name, in the order of declaration."""
         return definitions_of(self.plugin.Options)
 
 
@@ -97,18 +96,15 @@ class PluginRegistry:
             return _checked(choice, choice)
         if not isinstance(choice, str):
             raise UnknownPlugin(f"{choice!r} is no plugin: give an id, an import path, a class or None")
-        if self._alter:
-            definition = self.definitions().get(choice)
-            if definition:
-                return definition.plugin
-            hidden = choice in BUILT_IN or choice in _entry_points()
-        else:
-            hidden = False
-        if not hidden and (choice in BUILT_IN or choice in _entry_points() or ":" in choice or "." in choice):
+        known = self.definitions() if self._alter else dict.fromkeys([*BUILT_IN, *_entry_points()])
+        definition = known.get(choice)
+        if definition is not None:
+            return definition.plugin
+        if choice in known or _PATH.fullmatch(choice):
             return _load(choice)
-        known = ", ".join(self.definitions() if self._alter else [*BUILT_IN, *_entry_points()])
         hint = "; to keep the history in the browser use None, not a string" if choice.lower() == "none" else ""
-        raise UnknownPlugin(f"no plugin {choice!r}; known are: {known}, or an import path 'package.module:Class'{hint}")
+        ids = ", ".join(known)
+        raise UnknownPlugin(f"no plugin {choice!r}; known are: {ids}, or an import path 'package.module:Class'{hint}")
 
     def create(self, choice: PluginChoice, options: cabc.Mapping[str, t.Any] | None = None) -> ChatMemoryPlugin:
         """Return a new instance with the options, which are checked."""
@@ -125,8 +121,6 @@ def _load(choice: str) -> type[ChatMemoryPlugin]:
     if path is None:
         entry = _entry_points().get(choice)
         path = entry.value if entry else choice
-    if not _PATH.fullmatch(path):
-        raise UnknownPlugin(f"plugin {choice!r} is no import path like 'package.module:Class'")
     module_name, _, name = path.replace(":", ".").rpartition(".")
     try:
         found = getattr(importlib.import_module(module_name), name)
@@ -140,10 +134,10 @@ def _load(choice: str) -> type[ChatMemoryPlugin]:
 
 
 def _checked(found: t.Any, choice: object) -> type[ChatMemoryPlugin]:
-    from .base import ChatMemoryPlugin
-
     if not (isinstance(found, type) and issubclass(found, ChatMemoryPlugin)):
         raise UnknownPlugin(f"{choice!r} is no ChatMemoryPlugin class")
+    if not (isinstance(found.Options, type) and issubclass(found.Options, PluginOptions)):
+        raise UnknownPlugin(f"plugin {choice!r}: its Options are no PluginOptions")
     missing = sorted(getattr(found, "__abstractmethods__", ()))
     if missing:
         raise UnknownPlugin(f"plugin {choice!r} lacks {', '.join(missing)}")

@@ -10,13 +10,15 @@ import typing as t
 from ..message import ChatMessage
 from ..values import clean
 
+KEYS_KEPT = 100
+"""Append keys that a thread remembers when older turns are removed: two a turn, for the newest 50 turns."""
 MAX_KEY = 128
 MAX_THREAD_ID = MAX_KEY - len("adopt:")
 """Short enough for the key under which a thread is adopted."""
 
 
-def new_thread_id() -> str:
-    """Return 128 random bits as text, which a URL can hold."""
+def new_id() -> str:
+    """Return a new id for a thread, a turn or a message: 128 random bits as text, which a URL can hold."""
     return secrets.token_urlsafe(16)
 
 

@@ -25,7 +25,7 @@ from .registry import chat_memory_plugin
 from .rules import check_append
 from .rules import check_range
 from .rules import is_thread_id
-from .rules import new_thread_id
+from .rules import new_id
 from .sql.database import check_engine
 from .sql.database import Database
 from .sql.database import Row
@@ -59,7 +59,7 @@ class SQLAlchemyPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThr
             str | None,
             Option(
                 label="Database URL",
-                help="sqlite:///name.sqlite3 is a file in the instance folder.",
+                help="sqlite:///name.sqlite3 is in the instance folder; outside an app, in the working directory.",
                 secret=True,
                 app_bound="database url",
             ),
@@ -92,18 +92,21 @@ class SQLAlchemyPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThr
             if not self.table_prefix.isidentifier() or len(self.table_prefix) > 32:
                 raise ConfigurationError(f"sqlalchemy: table_prefix {self.table_prefix!r} is no SQL name")
 
+    options: Options
+
     def __init__(
         self, options: PluginOptions | cabc.Mapping[str, t.Any] | None = None, *, clock: Clock = time.time
     ) -> None:
         super().__init__(options, clock=clock)
-        if self.options.url is None and self.options.engine is None:
+        database = self.options.engine or self.options.url
+        if database is None:
             raise ConfigurationError("sqlalchemy: outside an app, give url or engine")
         tables = define_tables(sa.MetaData(), self.options.table_prefix)
-        self._database = Database(self.options.engine or self.options.url, tables, self.options.create_tables)
+        self._database = Database(database, tables, self.options.create_tables)
         self._statements = Statements(tables)
 
     def create_thread_id(self) -> str:
-        return new_thread_id()
+        return new_id()
 
     def has_thread(self, scope: Scope, thread_id: str) -> bool:
         if not is_thread_id(thread_id):

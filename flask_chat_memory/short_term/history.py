@@ -27,7 +27,7 @@ class History:
         return cls(lambda count: list(messages[max(0, len(messages) - count) :]))
 
     def newest(self, count: int) -> list[ChatMessage]:
-        """Return the newest ``count`` messages, oldest first; what was read before is not read again."""
+        """Return the newest ``count`` messages, oldest first; asks the store only when more is wanted."""
         if count > len(self._loaded) and not self._complete:
             self._loaded = self._load(count)
             self._complete = len(self._loaded) < count

@@ -13,25 +13,22 @@ from werkzeug.exceptions import HTTPException
 from ..conversation import Conversation
 from ..errors import ChatMemoryError
 from ..errors import RequestRefused
+from ..provider import run
 from ..question import NOT_TOLD
 from ..question import shown_thread
+from .current import chat_memory
+from .current import csrf_token
 from .origin import refuse_cross_site
 from .shown import shown_messages
 
-if t.TYPE_CHECKING:
-    from ..extension import ChatMemory
-
 logger = logging.getLogger(__name__)
 
+MAX_CURSOR = 18
+"""Digits."""
 MAX_BODY = 16 * 1024 * 1024
 """Bytes of a request body, where the site sets no ``MAX_CONTENT_LENGTH`` of its own."""
 TOKEN_HEADER = "Chat-Memory-Token"
 UNAVAILABLE = "The chat is not available just now. Please try again later."
-
-
-def chat_memory() -> ChatMemory:
-    """Return the extension of the current app."""
-    return t.cast("ChatMemory", flask.current_app.extensions["chat_memory"])
 
 
 def make_blueprint(url_prefix: str) -> flask.Blueprint:
@@ -62,11 +59,11 @@ def history(chatbot: str) -> flask.Response:
     """Return a page of the history: the newest one, or the one before a cursor."""
     conversation = _conversation(chatbot)
     before = flask.request.args.get("before")
-    if before is not None and not before.isdecimal():
+    if before is not None and not (before.isdecimal() and len(before) <= MAX_CURSOR):
         raise RequestRefused(400, "The cursor must be a number.")
     shown = flask.request.args.get("thread_id", NOT_TOLD)
     preload = chat_memory().settings.preload
-    page = conversation.page(preload, int(before[:18]) if before else None, shown)
+    page = conversation.page(preload, int(before) if before else None, shown)
     return flask.jsonify(
         mode=conversation.mode,
         thread_id=page.thread_id,
@@ -80,9 +77,9 @@ def messages(chatbot: str) -> flask.Response:
     """Take a question and answer it through the provider."""
     conversation = _conversation(chatbot)
     # Asked for first, so that nothing is stored where nobody can answer.
-    conversation.require_provider()
+    provider = conversation.require_provider()
     turn = conversation.turn(_body())
-    return turn.response(conversation.answer_pieces(turn))
+    return turn.response(run(provider, turn))
 
 
 def reset(chatbot: str) -> flask.Response:
@@ -152,15 +149,6 @@ def _refused(error: HTTPException) -> tuple[flask.Response, int]:
 def _failed(error: ChatMemoryError) -> tuple[flask.Response, int]:
     logger.error("a request was not answered: %s", error, exc_info=error)
     return flask.jsonify(error=UNAVAILABLE), 503
-
-
-def csrf_token() -> str | None:
-    """Return a token of Flask-WTF, if the site is protected by its CSRFProtect."""
-    if "csrf" not in flask.current_app.extensions:
-        return None
-    from flask_wtf.csrf import generate_csrf
-
-    return t.cast(str, generate_csrf())
 
 
 def _static_version() -> str:

@@ -15,9 +15,9 @@ from ..conversation import Page
 from ..errors import ConfigurationError
 from ..errors import MissingOwner
 from ..errors import StorageError
+from .current import chat_memory
+from .current import csrf_token
 from .labels import LABELS
-from .routes import chat_memory
-from .routes import csrf_token
 from .shown import shown_messages
 from .shown import ShownMessage
 

@@ -92,10 +92,11 @@ class Database:
         self._create_tables = create_tables
         self._ready = False
         self._closed = False
-        self._errors = _Errors((sa.exc.SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error, OSError))
+        driver_error = self._engine.dialect.loaded_dbapi.Error
+        self._errors = _Errors((sa.exc.SQLAlchemyError, driver_error, OSError, OverflowError))
         self._inherited: list[sa.Pool] = []
         self._prepared: dict[sa.Executable, _Prepared] = {}
-        self.after_fork(dispose=False)
+        self._creating = threading.Lock()
 
     def prepare(self, statement: sa.Executable) -> _Prepared:
         """Return the statement compiled for the database's dialect, which is done once."""
@@ -132,13 +133,12 @@ class Database:
         if self._owns_engine:
             self._engine.dispose()
 
-    def after_fork(self, dispose: bool = True) -> None:
+    def after_fork(self) -> None:
         """Forget the connections of the parent process, which goes on using them."""
         self._creating = threading.Lock()
-        if dispose:
-            # Kept, for even closing a connection of the parent would disturb it.
-            self._inherited.append(self._engine.pool)
-            self._engine.dispose(close=False)
+        # Kept, for even closing a connection of the parent would disturb it.
+        self._inherited.append(self._engine.pool)
+        self._engine.dispose(close=False)
 
     def _connection(self) -> t.Any:
         if self._closed:

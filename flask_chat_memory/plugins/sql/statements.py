@@ -194,9 +194,9 @@ class Statements:
 
     def _define_removing(self) -> None:
         tables = self._tables
-        self.remove_contents = [
-            sa.delete(table).where(table.c.thread_key == _p("thread_key"))
-            for table in (tables.message, tables.live, tables.mark)
+        self.remove_messages = sa.delete(tables.message).where(tables.message.c.thread_key == _p("thread_key"))
+        self.remove_contents = [self.remove_messages] + [
+            sa.delete(table).where(table.c.thread_key == _p("thread_key")) for table in (tables.live, tables.mark)
         ]
         self.remove_keys = sa.delete(tables.append_key).where(tables.append_key.c.thread_key == _p("thread_key"))
         self.remove_thread = sa.delete(tables.thread).where(tables.thread.c.thread_key == _p("thread_key"))

@@ -1,4 +1,4 @@
-"""The tables of the plugin, on the package's MetaData or on the site's."""
+"""The tables of the plugin, on a MetaData of its own or on the site's."""
 
 from __future__ import annotations
 

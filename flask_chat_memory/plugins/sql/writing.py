@@ -11,15 +11,13 @@ from ..base import Appended
 from ..base import LiveTurn
 from ..base import Scope
 from ..options import PluginOptions
+from ..rules import KEYS_KEPT
 from ..rules import number
 from ..rules import sequence_of
 from .database import Transaction
 from .statements import Statements
 from .tables import scope_key
 from .tables import thread_key
-
-KEYS_KEPT = 100
-"""Two keys a turn, for the newest 50 turns."""
 
 
 def times(options: PluginOptions, now: float) -> dict[str, t.Any]:
@@ -81,7 +79,7 @@ class Writer:
         key = thread_key(scope, thread_id)
         thread = self._opened(scope, thread_id, self._look(scope, thread_id, redirect=False))
         numbered = number(messages, thread.sequence)
-        self._run(self._statements.remove_contents[0], {"thread_key": key})
+        self._run(self._statements.remove_messages, {"thread_key": key})
         self._insert(key, numbered)
         self._run(self._statements.empty_thread, {"this": key, **self._times})
         last = max([thread.sequence, *(sequence_of(message) for message in numbered)])

@@ -13,6 +13,8 @@ The test module of a plugin has a fixture ``make_plugin`` and a class that lists
 from . import assertions as assertions
 from .current import CurrentThreadContract as CurrentThreadContract
 from .expiry import ExpiryContract as ExpiryContract
+from .failures import CorruptionContract as CorruptionContract
+from .failures import FailingStoreContract as FailingStoreContract
 from .forks import ForkContract as ForkContract
 from .live import LiveTurnsContract as LiveTurnsContract
 from .moving import MovesThreadsContract as MovesThreadsContract

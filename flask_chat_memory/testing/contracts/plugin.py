@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...plugins.base import CurrentThread
+from ...plugins.options import definitions_of
 from ...plugins.rules import is_thread_id
 from .appending import AppendingContract
 from .loading import LoadingContract
@@ -34,6 +35,13 @@ class PluginContract(
     def test_the_one_thread_persists_only_where_it_can_be_found_again(self, make_plugin: MakePlugin) -> None:
         plugin = make_plugin(threads="one")
         assert plugin.has_persistent_thread is isinstance(plugin, CurrentThread)
+
+    def test_secret_options_are_not_shown(self, make_plugin: MakePlugin) -> None:
+        options = make_plugin().options
+        for name, definition in definitions_of(type(options)).items():
+            value = getattr(options, name)
+            if definition.secret and value is not None:
+                assert str(value) not in repr(options)
 
     def test_closing_twice_is_closing_once(self, make_plugin: MakePlugin) -> None:
         plugin = make_plugin()
