@@ -212,9 +212,10 @@ def test_two_first_messages_of_one_user_at_once_make_one_conversation(new_site: 
     twin = browser.twin()
 
     def answer(turn: Turn) -> str:
-        if turn.text == "outer":
-            twin.ask("nested")
-        return "done"
+        if turn.text == "nested":
+            return "quick"
+        twin.ask("nested")
+        return "late"
 
     site.answer = answer
     browser.ask("outer")
