@@ -13,7 +13,7 @@ from .recollection import recollect
 from .search import Knowledge
 from .search import Section
 
-_PIECE = re.compile(r"\s*\S+\s*")
+_PIECE = re.compile(r"\S+\s*|\s+")
 _GREETING = re.compile(r"\W*(hi|hello|hey|good (morning|afternoon|evening))( there)?\W*", re.IGNORECASE)
 _THANKS = re.compile(r"\W*(ok|okay|great|thanks|thank you|many thanks)( very much| a lot)?\W*", re.IGNORECASE)
 

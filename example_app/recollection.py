@@ -13,7 +13,7 @@ _FIRST = re.compile(
     re.IGNORECASE,
 )
 _LAST = re.compile(
-    rf"\bwhat (?:did|have) i (?:just |last )?{_ASKED}(?: you)?(?: just now| last| before)?\s*\W*$"
+    rf"\bwhat (?:did|have) i (?:just |last )?{_ASKED}(?: you)?(?: just now| last| before)?\W*$"
     r"|\bmy (?:last|previous) (?:question|message)\b",
     re.IGNORECASE,
 )

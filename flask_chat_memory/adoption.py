@@ -45,14 +45,13 @@ def adopt_after_login(
     user = t.cast(str, visitor.owner)
     left = 0
     if adopt:
-        try:
-            for chatbot, plugin in plugins():
-                left += _adopt(
-                    plugin, Scope(anonymous, chatbot), Scope(user, chatbot), visitor.anonymous_thread(chatbot)
-                )
-        except StorageError:
-            logger.exception("anonymous threads could not be adopted; a later request tries again")
-            left = 1
+        for chatbot, plugin in plugins():
+            thread_id = visitor.anonymous_thread(chatbot)
+            try:
+                left += _adopt(plugin, Scope(anonymous, chatbot), Scope(user, chatbot), thread_id)
+            except StorageError:
+                logger.exception("anonymous threads could not be adopted; a later request tries again")
+                left += 1
     if left:
         visitor.keep_anonymous()
     else:

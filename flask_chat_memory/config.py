@@ -105,7 +105,7 @@ def read_settings(config: cabc.MutableMapping[str, t.Any], registry: PluginRegis
     """
     for key in config:
         if key.startswith(PREFIX) and key not in DEFAULTS:
-            close = difflib.get_close_matches(key, DEFAULTS, n=1)
+            close = difflib.get_close_matches(key, DEFAULTS, n=1, cutoff=0.8)
             hint = f"; did you mean {close[0]}?" if close else f"; the keys are: {', '.join(DEFAULTS)}"
             raise ConfigurationError(f"there is no configuration key {key}{hint}")
     for key, value in DEFAULTS.items():
@@ -210,7 +210,7 @@ def _read_url_prefix(config: cabc.Mapping[str, t.Any]) -> str | None:
     prefix = config["CHAT_MEMORY_URL_PREFIX"]
     if prefix is None:
         return None
-    if not isinstance(prefix, str) or not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", prefix):
+    if not isinstance(prefix, str) or not re.fullmatch(r"(/(?!\.{1,2}(/|$))[A-Za-z0-9._~-]+)+", prefix):
         raise ConfigurationError(
             f"CHAT_MEMORY_URL_PREFIX is {prefix!r}; it must be a path like '/chat-memory', or None"
         )

@@ -31,6 +31,7 @@ from .question import ShownThread
 from .response import NOT_STORED_NOTICE
 from .short_term.view import by_turn
 from .turn import Turn
+from .unfinished import watch
 from .visitor import Visitor
 
 logger = logging.getLogger(__name__)
@@ -149,7 +150,7 @@ class Conversation:
         scope = Scope(self._visitor.claim(), self.chatbot)
         location = Location(self._plugin, scope, self._visitor, asked.thread_id)
         try:
-            return stored_turn(self._chatbot, self._visitor, location, asked)
+            turn = stored_turn(self._chatbot, self._visitor, location, asked)
         except StorageError as error:
             if self._settings.on_unavailable == "answer":
                 logger.exception("a turn goes on without its conversation")
@@ -158,6 +159,9 @@ class Conversation:
                 raise
             logger.exception("a turn was refused")
             raise RequestRefused(503, UNAVAILABLE) from error
+        if self._in_request:
+            watch(turn)
+        return turn
 
     def send(self, question: str | ChatMessage) -> ChatMessage:
         """Ask the chatbot's provider and return its answer, which is stored.
@@ -169,6 +173,11 @@ class Conversation:
         for _ in turn.stream(run(provider, turn)):
             pass
         return t.cast(ChatMessage, turn.answer)
+
+    @property
+    def has_provider(self) -> bool:
+        """Whether the chatbot has a function that calls its model."""
+        return self._provider is not None
 
     def require_provider(self) -> Provider:
         """Return the function that calls the chatbot's model.

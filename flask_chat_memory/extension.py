@@ -25,13 +25,16 @@ from .plugins.base import CurrentThread
 from .plugins.base import Scope
 from .plugins.registry import PluginRegistry
 from .plugins.registry import PluginsAlter
+from .pointer import close_pointers
 from .pointer import forget_visitor
 from .pointer import Pointer
 from .provider import check_provider
 from .provider import plain_provider
 from .provider import Provider
+from .unfinished import end_failed_turns
 from .visitor import NamedVisitor
 from .visitor import Visitor
+from .web import BLUEPRINT
 from .web import register_web
 
 F = t.TypeVar("F", bound=Provider)
@@ -78,8 +81,12 @@ class ChatMemory:
         _check_names(self._providers, settings)
         configured = [chatbot.plugin for chatbot in settings.chatbots.values() if chatbot.plugin]
         self._states[app] = _State(settings, PluginInstances(self.plugins, self._settings_loader, configured))
+        if settings.url_prefix is not None and BLUEPRINT in app.blueprints:
+            raise ConfigurationError(f"the app has a blueprint {BLUEPRINT!r} already; give that one another name")
         app.extensions["chat_memory"] = self
         register_web(app, settings)
+        app.after_request(close_pointers)
+        app.teardown_request(end_failed_turns)
         _drop_at_logout(app)
 
     @property
@@ -181,12 +188,6 @@ class ChatMemory:
     def _pointer(self, user: str | None, chatbot: str) -> Pointer:
         pointer = Pointer(user, chatbot)
         adopt_after_login(pointer, self.settings.on_login == "adopt", self._server_plugins)
-
-        @flask.after_this_request
-        def close(response: flask.Response) -> flask.Response:
-            pointer.close()
-            return response
-
         return pointer
 
     def _server_plugins(self) -> cabc.Iterator[tuple[str, ChatMemoryPlugin]]:

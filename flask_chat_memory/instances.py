@@ -15,6 +15,7 @@ from .config import choose_plugin
 from .config import PluginSettings
 from .errors import ConfigurationError
 from .plugins.base import ChatMemoryPlugin
+from .plugins.forks import rest_in_forks
 from .plugins.registry import PluginRegistry
 from .resolve import resolve
 
@@ -39,7 +40,11 @@ class PluginInstances:
         self._instances: list[tuple[PluginSettings, ChatMemoryPlugin]] = []
         self._loaded: dict[str, PluginSettings] = {}
         self._warned: set[str] = set()
-        self._lock = threading.Lock()
+        self.lock = threading.RLock()
+        rest_in_forks(self)
+
+    def after_fork(self) -> None:
+        self.lock = threading.RLock()
 
     def of_chatbot(self, app: flask.Flask, chatbot: ChatbotSettings) -> ChatMemoryPlugin | None:
         """Return the plugin of a chatbot; None keeps the history in the browser."""
@@ -64,7 +69,7 @@ class PluginInstances:
             return None
 
     def _instance(self, app: flask.Flask, settings: PluginSettings) -> ChatMemoryPlugin:
-        with self._lock:
+        with self.lock:
             plugin = next((plugin for known, plugin in self._instances if known == settings), None)
             if plugin is None:
                 _warn_of_workers(settings.plugin)
@@ -74,7 +79,7 @@ class PluginInstances:
 
     def _forget_former(self, chatbot: str, chosen: PluginSettings | None) -> None:
         """Let go of the plugin of a former choice: it closes when the last call that uses it is over."""
-        with self._lock:
+        with self.lock:
             former = self._loaded.pop(chatbot, None)
             if chosen is not None:
                 self._loaded[chatbot] = chosen

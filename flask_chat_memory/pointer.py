@@ -31,7 +31,6 @@ class Pointer:
     def __init__(self, user: str | None, chatbot: str) -> None:
         self._user = user
         self._chatbot = chatbot
-        self._closed = False
         self._load()
 
     def _load(self) -> None:
@@ -71,9 +70,14 @@ class Pointer:
 
     def anonymous_thread(self, chatbot: str) -> str | None:
         """The thread that the visitor had with a chatbot before the login."""
-        if self._anonymous is None or self._stored.get("owner") != _mark(self._anonymous):
-            return None
-        return t.cast("str | None", self._stored.get("threads", {}).get(chatbot))
+        return t.cast("str | None", self._left_threads().get(chatbot))
+
+    def _left_threads(self) -> dict[str, t.Any]:
+        """Return chatbot -> thread id of the anonymous visitor, also behind hints of the user's own."""
+        if self._anonymous is None:
+            return {}
+        mine = self._stored.get("owner") == _mark(self._anonymous)
+        return t.cast("dict[str, t.Any]", self._stored.get("threads" if mine else "left", {}))
 
     def claim(self) -> str:
         """Return the owner; an anonymous visitor without a key gets one.
@@ -118,9 +122,10 @@ class Pointer:
         self._anonymous = None
         self._write(*hints)
 
-    def close(self) -> None:
-        """Note that the session is about to be saved: whatever was written later would be lost."""
-        self._closed = True
+    @property
+    def _closed(self) -> bool:
+        """Whether the session has been saved: whatever is written now would be lost."""
+        return not flask.has_request_context() or bool(flask.g.get(_CLOSED))
 
     def _hints(self, name: str) -> dict[str, t.Any]:
         """Return chatbot -> thread id, if this owner left them."""
@@ -137,7 +142,7 @@ class Pointer:
         if self._anonymous:
             values["anonymous"] = self._anonymous.removeprefix(ANONYMOUS)
             if self._user is not None:
-                values["heir"] = _mark(self._user)
+                values |= {"heir": _mark(self._user), "left": self._left_threads()}
         self._save(values)
 
     def _save(self, values: dict[str, t.Any]) -> None:
@@ -155,6 +160,14 @@ def _refused() -> RequestRefused:
 
 
 _HINTS = ("threads", "reserved")
+_DICTS = (*_HINTS, "left")
+_CLOSED = "_chat_memory_closed"
+
+
+def close_pointers(response: flask.Response) -> flask.Response:
+    """Note, after the view, that the session of the request is about to be saved."""
+    flask.g.setdefault(_CLOSED, True)
+    return response
 
 
 def forget_visitor() -> None:
@@ -165,7 +178,7 @@ def forget_visitor() -> None:
 
 def _read() -> dict[str, t.Any]:
     value = flask.session.get(KEY)
-    if not isinstance(value, dict) or not all(isinstance(value.get(name, {}), dict) for name in _HINTS):
+    if not isinstance(value, dict) or not all(isinstance(value.get(name, {}), dict) for name in _DICTS):
         return {}
     return value
 

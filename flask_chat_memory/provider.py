@@ -10,6 +10,7 @@ import typing as t
 import flask
 
 from .errors import ConfigurationError
+from .stream import close_quietly
 
 if t.TYPE_CHECKING:
     from .message import ChatMessage
@@ -53,6 +54,4 @@ def run(provider: Provider, turn: Turn) -> cabc.Iterator[str]:
         yield from turn.pieces(answer)
     finally:
         # What is iterated may be another object than what was opened.
-        close = getattr(answer, "close", None)
-        if close is not None:
-            close()
+        close_quietly(answer)

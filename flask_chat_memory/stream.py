@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import logging
 import typing as t
 
 from .values import clean
+
+logger = logging.getLogger(__name__)
 
 
 class Ending(t.Protocol):
@@ -40,6 +43,8 @@ class AnswerStream:
             piece = next(self._pieces)
             if not isinstance(piece, str):
                 raise TypeError(f"a provider yields str, not {type(piece).__name__}")
+            # Of a subclass, as Markup is one, only the text counts.
+            piece = clean(str.__str__(piece))
         except StopIteration:
             self._turn.finish("".join(self._texts))
             raise
@@ -47,7 +52,10 @@ class AnswerStream:
             self._turn.fail(error, "".join(self._texts))
             self._close_source()
             raise
-        piece = clean(piece)
+        except BaseException:
+            # The process is about to end.
+            self.close()
+            raise
         self._texts.append(piece)
         return piece
 
@@ -60,6 +68,15 @@ class AnswerStream:
 
     def _close_source(self) -> None:
         for source in (self._pieces, self._source):
-            close = getattr(source, "close", None)
-            if close is not None:
-                close()
+            close_quietly(source)
+
+
+def close_quietly(source: object) -> None:
+    """Close what can be closed; a failure is logged, for it says nothing of the answer."""
+    close = getattr(source, "close", None)
+    if close is None:
+        return
+    try:
+        close()
+    except Exception:
+        logger.exception("the source of an answer could not be closed")

@@ -13,9 +13,11 @@ import flask
 import msgspec
 
 from .errors import InvalidMessage
+from .errors import StorageError
 from .live import leases
 from .message import ChatMessage
 from .message import timestamp
+from .plugins.base import Appended
 from .plugins.base import ChatMemoryPlugin
 from .plugins.base import Clock
 from .plugins.base import KeepsLiveTurns
@@ -141,9 +143,9 @@ class Turn:
     def finish(self, text: str, usage: object = None, model: str | None = None) -> ChatMessage:
         """Store the complete answer and return it.
 
-        If the thread is gone, or somebody else has ended the turn, what is stored stays as it is.
+        If the thread is gone, nothing is stored.
 
-        :raises StorageError: if the store fails.
+        :raises StorageError: if the store fails, or if the turn was taken for dead in the meantime.
         """
         self.usage = usage if usage is not None else self.usage
         self.model = model if model is not None else self.model
@@ -214,30 +216,41 @@ class Turn:
                 self.answer = self._answered(text, status)
             if not self._stored:
                 try:
-                    self._store([*self._recorded, self.answer])
+                    appended = self._store([*self._recorded, self.answer])
                 finally:
                     leases.release(self)
                 self._stored = True
+                if appended is not None and appended.repeated and not self._is_ours(appended, self.answer):
+                    # A store that was down, or a clock that jumped, has let the lease run out.
+                    raise StorageError("the turn was taken for dead and ended before its answer came")
             return self.answer
 
-    def _store(self, batch: list[ChatMessage]) -> None:
+    def _store(self, batch: list[ChatMessage]) -> Appended | None:
         place = self._place
         if place is None:
-            return
+            return None
         key, reply_to = f"answer:{self.id}", t.cast(str, self.question.id)
         if isinstance(place.plugin, KeepsLiveTurns):
-            place.plugin.end_turn(place.scope, place.thread_id, self.id, batch, key=key, reply_to=reply_to)
-        else:
-            place.plugin.append_messages(place.scope, place.thread_id, batch, key=key, reply_to=reply_to)
+            return place.plugin.end_turn(place.scope, place.thread_id, self.id, batch, key=key, reply_to=reply_to)
+        return place.plugin.append_messages(place.scope, place.thread_id, batch, key=key, reply_to=reply_to)
+
+    def _is_ours(self, appended: Appended, answer: ChatMessage) -> bool:
+        place = t.cast(Place, self._place)
+        after, limit = appended.sequence - 1, len(self._recorded) + 1
+        return answer in place.plugin.load_messages(place.scope, appended.thread_id, after=after, limit=limit)
 
     def _answered(self, text: str, status: str) -> ChatMessage:
         # A stream that ran to its end may have come from a message, which holds more than text.
         reply = self._reply if self._reply and status == "complete" else ChatMessage("assistant", text or None)
+        answer = self._stamped(reply, self.answer_id).replace(status=status)
         usage = Usage.of(self.usage) if self.usage is not None else reply.usage
-        details = {"status": status, "model": self.model or reply.model}
-        if usage is not None:
-            details["usage"] = msgspec.to_builtins(usage)
-        return self._stamped(reply, self.answer_id).replace(**{k: v for k, v in details.items() if v is not None})
+        details = {"model": self.model or reply.model, "usage": usage and msgspec.to_builtins(usage)}
+        try:
+            return answer.replace(**{name: value for name, value in details.items() if value is not None})
+        except InvalidMessage as error:
+            # The text is worth more than what is said of it.
+            logger.warning("turn %s keeps neither model nor usage: %s", self.id, error)
+            return answer
 
     def _stamped(self, message: ChatMessage, id: str) -> ChatMessage:
         return message.replace(id=id, turn=self.id, created_at=timestamp(self._clock()))

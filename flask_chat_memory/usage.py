@@ -47,11 +47,19 @@ _USAGE_PATHS = {
 }
 
 
+MOST = 2**53
+"""The largest number that every reader of JSON tells from its neighbours."""
+
+
 def _first_count(value: object, paths: tuple[str, ...]) -> int | None:
     for path in paths:
         found: t.Any = value
         for name in path.split("."):
-            found = found.get(name) if isinstance(found, cabc.Mapping) else getattr(found, name, None)
-        if type(found) is int and found >= 0:
+            try:
+                found = found.get(name) if isinstance(found, cabc.Mapping) else getattr(found, name, None)
+            except Exception:
+                # What a provider's object does is no reason to lose the answer.
+                found = None
+        if type(found) is int and 0 <= found <= MOST:
             return found
     return None

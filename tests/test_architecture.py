@@ -57,7 +57,7 @@ FLOORS = [
     {"plugins", "short_term", "testing"},
     {"config", "question", "provider", "visitor", "stream", "live", "repeat", "response", "location"},
     {"turn"},
-    {"asking"},
+    {"asking", "unfinished"},
     {"conversation", "resolve"},
     {"adoption", "instances", "owner", "pointer", "web", "extension"},
 ]

@@ -88,7 +88,8 @@ def test_the_next_reader_ends_a_dead_turn_once(read: str, site: Site, clock: Man
     assert told(stored)[:2] == [("user", "hi", None), ("assistant", None, "partial")]
     assert len(stored) == (8 if read == "turn" else 2)
     assert (stored[1].id, stored[1].turn) == (turn.answer_id, turn.id)
-    turn.finish("from beyond")
+    with pytest.raises(StorageError, match="taken for dead"):
+        turn.finish("from beyond")
     assert "from beyond" not in [message.text for message in site.stored(turn.thread_id)]
     assert site.plugin.live_turns(Scope(OWNER), turn.thread_id) == []
 

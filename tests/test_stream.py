@@ -139,8 +139,7 @@ def test_an_error_while_closing_the_source_loses_nothing(site: Site, conversatio
     turn = conversation.turn("hi")
     stream = turn.stream(Stubborn(["a", "b"]))
     next(stream)
-    with pytest.raises(OSError, match="gone"):
-        stream.close()
+    stream.close()
     assert answer_of(site, turn) == ("assistant", "a", "partial")
 
 

@@ -152,10 +152,9 @@ def test_two_processes_that_end_a_turn_store_one_answer(late: str, tmp_path: pat
     other.plugin.clock = lambda: site.plugin.clock() + 60
     page = other.start().page(10)
     assert told(page.messages) == [("user", "hi", None), ("assistant", None, "partial")]
-    if late == "complete":
-        turn.finish("too late")
-    else:
-        turn.leave("too late")
+    # It is not stored, and whoever waits for it must not be told that it is.
+    with pytest.raises(StorageError, match="taken for dead"):
+        turn.finish("too late") if late == "complete" else turn.leave("too late")
     assert told(site.stored(turn.thread_id)) == [("user", "hi", None), ("assistant", None, "partial")]
 
 

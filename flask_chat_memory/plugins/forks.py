@@ -1,4 +1,4 @@
-"""Plugins over a fork: the child must not get a lock, or a half-done change, of a thread that it does not have."""
+"""Over a fork: the child must not get a lock, or a half-done change, of a thread that it does not have."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import os
 import threading
 import typing as t
 import weakref
+
+PATIENCE = 2.0
+"""Seconds that a fork waits for work under a lock to end."""
 
 
 class Forkable(t.Protocol):
@@ -17,31 +20,38 @@ class Forkable(t.Protocol):
         """Start afresh in the child."""
 
 
+# One fork at a time; held from before the fork until after it.
+_forking = threading.Lock()
 _known: weakref.WeakSet[Forkable] = weakref.WeakSet()
 _resting: list[Forkable] = []
 
 
-def rest_in_forks(plugin: Forkable) -> None:
-    """Let a plugin finish what it does under its lock before the process forks."""
-    _known.add(plugin)
+def rest_in_forks(shared: Forkable) -> None:
+    """Let an object finish what it does under its lock before the process forks."""
+    with _forking:
+        _known.add(shared)
 
 
 def _before() -> None:
-    _resting[:] = sorted(_known, key=id)
-    for plugin in _resting:
-        plugin.lock.acquire()
+    _forking.acquire()
+    for shared in sorted(_known, key=id):
+        # Not for ever: the holder may itself be waiting for something that the forking thread holds.
+        if shared.lock.acquire(timeout=PATIENCE):
+            _resting.append(shared)
 
 
 def _in_parent() -> None:
-    for plugin in _resting:
-        plugin.lock.release()
+    for shared in _resting:
+        shared.lock.release()
     _resting.clear()
+    _forking.release()
 
 
 def _in_child() -> None:
-    for plugin in _resting:
-        plugin.after_fork()
     _resting.clear()
+    for shared in list(_known):
+        shared.after_fork()
+    _forking.release()
 
 
 if hasattr(os, "register_at_fork"):

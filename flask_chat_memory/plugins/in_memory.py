@@ -87,6 +87,8 @@ class InMemoryPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThrea
             thread = self._open(scope, thread_id)
             thread.messages = number(copies, thread.sequence)
             thread.sequence = max([thread.sequence, *(sequence_of(message) for message in thread.messages)])
+            asked = {message.id for message in thread.messages}
+            thread.live = {turn: record for turn, record in thread.live.items() if record.question_id in asked}
 
     def delete_thread(self, scope: Scope, thread_id: str) -> bool:
         with self.lock:

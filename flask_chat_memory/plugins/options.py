@@ -14,6 +14,7 @@ from ..errors import ConfigurationError
 
 DAY = 86_400
 MASK = "***"
+LARGEST = 2**53
 
 
 AppBound = t.Literal["database url", "engine"]
@@ -180,7 +181,10 @@ def _checked(definition: OptionDefinition, options: type[PluginOptions], value: 
     except msgspec.ValidationError:
         allowed = definition.type + (" or None" if definition.optional else "")
         raise ConfigurationError(f"{where}: {definition.name} is {shown}; allowed is {allowed}") from None
-    number = isinstance(checked, (int, float)) and not isinstance(checked, bool)
-    if definition.minimum is not None and number and checked < definition.minimum:
+    if isinstance(checked, bool) or not isinstance(checked, (int, float)):
+        return checked
+    if definition.minimum is not None and checked < definition.minimum:
         raise ConfigurationError(f"{where}: {definition.name} is {shown}; the smallest value is {definition.minimum}")
+    if checked > LARGEST:
+        raise ConfigurationError(f"{where}: {definition.name} is too large; the largest value is {LARGEST}")
     return checked

@@ -6,6 +6,7 @@ import collections.abc as cabc
 import dataclasses
 import importlib
 import importlib.metadata
+import logging
 import re
 import typing as t
 
@@ -15,6 +16,8 @@ from .base import ChatMemoryPlugin
 from .options import definitions_of
 from .options import OptionDefinition
 from .options import PluginOptions
+
+logger = logging.getLogger(__name__)
 
 ENTRY_POINT_GROUP = "flask_chat_memory.plugins"
 BUILT_IN = {
@@ -79,6 +82,9 @@ class PluginRegistry:
                 try:
                     plugin = _load(id)
                 except ConfigurationError:
+                    continue
+                except Exception:
+                    logger.exception("the installed plugin %s cannot be loaded", id)
                     continue
                 found.setdefault(id, PluginDefinition(id, plugin.label, plugin.description, plugin))
             if self._alter:

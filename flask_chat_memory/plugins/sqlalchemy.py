@@ -10,6 +10,7 @@ import typing as t
 import sqlalchemy as sa
 
 from ..errors import ConfigurationError
+from ..errors import StorageError
 from ..message import ChatMessage
 from .base import Appended
 from .base import ChatMemoryPlugin
@@ -26,6 +27,7 @@ from .rules import check_append
 from .rules import check_range
 from .rules import is_thread_id
 from .rules import new_id
+from .sql.database import BUSY_TIMEOUT
 from .sql.database import check_engine
 from .sql.database import Database
 from .sql.database import Row
@@ -89,7 +91,8 @@ class SQLAlchemyPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThr
                 raise ConfigurationError("sqlalchemy: engine must be a SQLAlchemy Engine or the site's db object")
             if isinstance(self.engine, sa.Engine):
                 check_engine(self.engine)
-            if not self.table_prefix.isidentifier() or len(self.table_prefix) > 32:
+            prefix = self.table_prefix
+            if not prefix.isidentifier() or len(prefix) > 32 or prefix.lower().startswith("sqlite_"):
                 raise ConfigurationError(f"sqlalchemy: table_prefix {self.table_prefix!r} is no SQL name")
 
     options: Options
@@ -186,7 +189,7 @@ class SQLAlchemyPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThr
             return appended
 
     def renew_turns(self, turns: cabc.Collection[tuple[Scope, str, str]], lease: float) -> None:
-        with self.lock, self._database.writing() as transaction:
+        with self._turn_to_write(), self._database.writing() as transaction:
             transaction.run_many(
                 self._statements.renew_live,
                 [
@@ -235,9 +238,18 @@ class SQLAlchemyPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThr
 
     @contextlib.contextmanager
     def _writing(self) -> cabc.Iterator[Writer]:
-        # SQLite lets one write at a time; waiting here is fairer than its busy timeout.
-        with self.lock, self._database.writing() as transaction:
+        with self._turn_to_write(), self._database.writing() as transaction:
             yield Writer(transaction, self._statements, self.options, self.clock())
+
+    @contextlib.contextmanager
+    def _turn_to_write(self) -> cabc.Iterator[None]:
+        """Let one thread write at a time, as SQLite does; to wait here is fairer than its busy timeout."""
+        if not self.lock.acquire(timeout=BUSY_TIMEOUT):
+            raise StorageError("the database is busy")
+        try:
+            yield
+        finally:
+            self.lock.release()
 
     def _of_scope(self, scope: Scope) -> dict[str, t.Any]:
         return {**times(self.options, self.clock()), "scope_key": scope_key(scope)}
@@ -261,8 +273,12 @@ def _check_url(url: str) -> None:
         parsed = sa.make_url(url)
     except sa.exc.ArgumentError:
         raise ConfigurationError("sqlalchemy: url is no database URL, as sqlite:///name.sqlite3") from None
+    if parsed.drivername not in ("sqlite", "sqlite+pysqlite") and parsed.get_backend_name() == "sqlite":
+        raise ConfigurationError(f"sqlalchemy: url is for the driver {parsed.drivername}; sqlite:/// is supported")
     if parsed.get_backend_name() != "sqlite":
         raise ConfigurationError(f"sqlalchemy: url is of {parsed.get_backend_name()}; sqlite is supported")
+    if parsed.database and "\0" in parsed.database:
+        raise ConfigurationError("sqlalchemy: url is no database URL, as sqlite:///name.sqlite3")
     if not parsed.database or ":memory:" in parsed.database or "mode=memory" in url:
         raise ConfigurationError(
             "sqlalchemy: url is a database in memory, which every thread would have of its own; "

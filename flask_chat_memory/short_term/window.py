@@ -7,6 +7,7 @@ from .base import ShortTermMemory
 from .history import History
 
 _MESSAGES_A_TURN = 2
+_MOST_A_TURN = 128
 
 
 class Window(ShortTermMemory):
@@ -29,8 +30,8 @@ class Window(ShortTermMemory):
             questions = [place for place, message in enumerate(messages) if message.role == "user"]
             if len(questions) >= self.turns:
                 return _whole(messages[questions[-self.turns] :])
-            if len(messages) < wanted:
-                # The thread begins here; what stands before its first question belongs to no turn.
+            if len(messages) < wanted or wanted >= self.turns * _MOST_A_TURN:
+                # The thread begins here, or holds hardly any question. What stands before the first belongs to no turn.
                 return _whole(messages[questions[0] :]) if questions else []
             wanted *= 2
 

@@ -6,6 +6,7 @@ import typing as t
 
 import flask
 
+from .routes import BLUEPRINT as BLUEPRINT
 from .routes import make_blueprint
 from .templating import add_template_functions
 

@@ -34,11 +34,10 @@ def refuse_cross_site() -> None:
 def _is_own(origin: str) -> bool:
     """Compare host and port; not the scheme, which a proxy that ends TLS changes."""
     try:
-        parts = urlsplit(origin)
-        port = parts.port
+        parts, own = urlsplit(origin), urlsplit(f"//{flask.request.host}")
+        port, own_port = parts.port, own.port
     except ValueError:
         return False
-    own = urlsplit(f"//{flask.request.host}")
     # A port that is left out is the default of the scheme that the browser used, on both sides.
     default = _PORTS.get(parts.scheme)
-    return bool(parts.hostname) and parts.hostname == own.hostname and (port or default) == (own.port or default)
+    return bool(parts.hostname) and parts.hostname == own.hostname and (port or default) == (own_port or default)

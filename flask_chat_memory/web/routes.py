@@ -23,6 +23,7 @@ from .shown import shown_messages
 
 logger = logging.getLogger(__name__)
 
+BLUEPRINT = "chat_memory"
 MAX_CURSOR = 18
 """Digits."""
 MAX_BODY = 16 * 1024 * 1024
@@ -34,7 +35,7 @@ UNAVAILABLE = "The chat is not available just now. Please try again later."
 def make_blueprint(url_prefix: str) -> flask.Blueprint:
     """Make the routes of one app: made anew for each, for the prefix comes from its configuration."""
     blueprint = flask.Blueprint(
-        "chat_memory",
+        BLUEPRINT,
         __name__,
         url_prefix=url_prefix,
         template_folder="templates",
@@ -131,7 +132,7 @@ def _check_request() -> None:
 
 
 def _keep_private(response: flask.Response) -> flask.Response:
-    if flask.request.endpoint != "chat_memory.static":
+    if flask.request.endpoint != f"{BLUEPRINT}.static":
         response.headers["Cache-Control"] = "private, no-store"
     return response
 

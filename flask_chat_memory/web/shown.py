@@ -30,5 +30,5 @@ def _shown(messages: cabc.Iterable[ChatMessage], running: frozenset[str]) -> cab
         if message.role == "user":
             status = PENDING if message.turn in running else None
             yield {"role": "user", "text": message.text, "id": message.id, "status": status}
-        elif message.role == "assistant" and (message.text or message.status not in (None, "complete")):
+        elif message.role == "assistant" and (message.text or message.status):
             yield {"role": "ai", "text": message.text, "id": message.id, "status": message.status}

@@ -54,6 +54,8 @@ def chat_widget(
         raise ConfigurationError(f"chat_widget() has no label {min(unknown)!r}; the labels are: {', '.join(LABELS)}")
     conversation = memory.conversation(chatbot)
     page, unavailable = _page(conversation, settings.preload)
+    _warn_without_provider(conversation)
+    urls = _urls(conversation.chatbot, conversation.threads)
     texts = {**LABELS, **(labels or {})}
     widget = types.SimpleNamespace(
         chatbot=conversation.chatbot,
@@ -65,8 +67,9 @@ def chat_widget(
         greeting=settings.chatbot(conversation.chatbot).greeting,
         unavailable=unavailable,
         threads=conversation.threads,
-        urls=_urls(conversation.chatbot, conversation.threads),
-        storage_key=f"chat-memory:{conversation.chatbot}:{_owner_mark(conversation)}",
+        urls=urls,
+        # The URL names the chatbot, and tells apps of one host apart.
+        storage_key=f"chat-memory:{urls['messages']}:{_owner_mark(conversation)}",
         adopt=settings.on_login == "adopt",
         csrf_token=csrf_token(),
         nonce=nonce,
@@ -76,6 +79,14 @@ def chat_widget(
         markdown=markdown,
     )
     return Markup(flask.render_template("chat_memory/widget.html", widget=widget))
+
+
+def _warn_without_provider(conversation: Conversation) -> None:
+    """Say in the log of the first page what the first question would be answered with."""
+    warned: set[str] = flask.current_app.extensions.setdefault("chat_memory_without_provider", set())
+    if not conversation.has_provider and conversation.chatbot not in warned:
+        warned.add(conversation.chatbot)
+        logger.warning("chatbot %s has no provider: its questions will be answered with 503", conversation.chatbot)
 
 
 def chat_history(chatbot: str | None = None, limit: int | None = None) -> list[ShownMessage]:

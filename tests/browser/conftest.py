@@ -26,7 +26,8 @@ ARGUMENTS = [
 ]
 
 
-@pytest.fixture(scope="session")
+# Not for the session: Playwright's event loop would be in the way of tests that run one of their own.
+@pytest.fixture(scope="package")
 def browser() -> cabc.Iterator[Browser]:
     """Start Chromium; without it the tests are skipped, unless the environment says that they must run."""
     if not os.path.exists(CHROMIUM):

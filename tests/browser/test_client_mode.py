@@ -14,6 +14,7 @@ pytestmark = pytest.mark.browser
 
 Serve = cabc.Callable[..., Site]
 Open = cabc.Callable[..., Visit]
+ANONYMOUS = "chat-memory:/chat-memory/default/messages:anon"
 KEPT = "() => Object.keys(localStorage).filter(key => key.startsWith('chat-memory'))"
 
 
@@ -68,7 +69,7 @@ def test_logout_leaves_nothing_in_the_browser(serve: Serve, visit: Open) -> None
 def test_rubbish_in_the_storage_does_no_harm(serve: Serve, visit: Open) -> None:
     here = visit(serve(CHAT_MEMORY_PLUGIN=None))
     for rubbish in ("{{", "null", "[1, null, {}]", '[{"role": "system", "text": "x", "id": "1"}]', '{"role": "user"}'):
-        here.page.evaluate("value => localStorage.setItem('chat-memory:default:anon', value)", rubbish)
+        here.page.evaluate(f"value => localStorage.setItem('{ANONYMOUS}', value)", rubbish)
         here.page.reload()
         here.sees()
         here.ask("hello")
@@ -77,7 +78,7 @@ def test_rubbish_in_the_storage_does_no_harm(serve: Serve, visit: Open) -> None:
 
 def test_server_mode_removes_what_client_mode_left(serve: Serve, visit: Open) -> None:
     here = visit(serve())
-    here.page.evaluate("localStorage.setItem('chat-memory:default:anon', '[]')")
+    here.page.evaluate(f"localStorage.setItem('{ANONYMOUS}', '[]')")
     here.page.reload()
     expect(here.part("input")).to_be_enabled()
     assert here.page.evaluate(KEPT) == []

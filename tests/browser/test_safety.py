@@ -88,6 +88,12 @@ def test_a_phone_shows_it_without_scrolling_sideways(serve: Serve, visit: Open, 
     expect(here.part("stop")).to_be_hidden()
     here.part("input").fill("verylongword" * 40)
     assert here.page.evaluate("document.documentElement.scrollWidth") <= 390
+    # What is scrolled inside the log does not make the page longer.
+    height = here.page.evaluate("document.documentElement.scrollHeight")
+    for number in range(8):
+        here.ask(f"echo {number}")
+        expect(here.page.locator(".chat-memory-message")).to_have_count(4 + 2 * number)
+    assert here.page.evaluate("document.documentElement.scrollHeight") == height
     for button in here.page.locator(".chat-memory button:visible").all():
         box = button.bounding_box()
         assert box is not None and box["height"] >= 44

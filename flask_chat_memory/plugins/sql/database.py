@@ -65,15 +65,21 @@ class _Prepared:
 
 
 class _Errors:
-    """Raises StorageError for what the driver raises."""
+    """Raises StorageError for what the driver raises.
 
-    def __init__(self, kinds: tuple[type[Exception], ...]) -> None:
+    :param missing: is called when a table turns out to be missing.
+    """
+
+    def __init__(self, kinds: tuple[type[Exception], ...], missing: cabc.Callable[[], None]) -> None:
         self._kinds = kinds
+        self._missing = missing
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         if isinstance(error, self._kinds):
+            if "no such table" in str(error):
+                self._missing()
             # Without the driver's text: it may quote what a visitor wrote.
             raise StorageError(f"the database failed ({type(error).__name__})") from error
 
@@ -93,7 +99,7 @@ class Database:
         self._ready = False
         self._closed = False
         driver_error = self._engine.dialect.loaded_dbapi.Error
-        self._errors = _Errors((sa.exc.SQLAlchemyError, driver_error, OSError, OverflowError))
+        self._errors = _Errors((sa.exc.SQLAlchemyError, driver_error, OSError, OverflowError), self._start_over)
         self._inherited: list[sa.Pool] = []
         self._prepared: dict[sa.Executable, _Prepared] = {}
         self._creating = threading.Lock()
@@ -140,6 +146,11 @@ class Database:
         self._inherited.append(self._engine.pool)
         self._engine.dispose(close=False)
 
+    def _start_over(self) -> None:
+        """Look for the tables again, on new connections: the file was replaced while it was open."""
+        self._ready = False
+        self._engine.dispose()
+
     def _connection(self) -> t.Any:
         if self._closed:
             raise StorageError("the plugin is closed")
@@ -154,7 +165,7 @@ class Database:
             if self._owns_engine:
                 _make_private_file(self._engine.url.database or "")
             if self._create_tables:
-                create_missing_tables(self._engine, self._tables)
+                create_tables_once(self._engine, self._tables)
             self._ready = True
 
 
@@ -170,10 +181,12 @@ def check_engine(engine: sa.Engine) -> None:
         raise ConfigurationError("the database is in memory; use one in a file, or choose the plugin 'in_memory'")
 
 
-def create_missing_tables(engine: sa.Engine, tables: Tables) -> None:
-    """Create the tables that are not there; safe when several processes do so at once."""
-    missing = {table.name for table in tables.all()} - set(sa.inspect(engine).get_table_names())
-    if not missing:
+def create_tables_once(engine: sa.Engine, tables: Tables) -> None:
+    """Create the tables where there is none of them; safe when several processes do so at once.
+
+    If only some are missing, somebody has renamed or dropped them: new ones would hide what they hold.
+    """
+    if not {table.name for table in tables.all()}.isdisjoint(sa.inspect(engine).get_table_names()):
         return
     with engine.connect() as connection:
         connection.exec_driver_sql("BEGIN IMMEDIATE")

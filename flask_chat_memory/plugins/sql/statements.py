@@ -151,6 +151,9 @@ class Statements:
             | {live.c.question_sequence: _p("question_sequence")}
         )
         self.renew_live = sa.update(live).where(this_turn, alive).values(lease=_p("until"))
+        message = self._tables.message
+        asked = sa.exists().where(message.c.thread_key == live.c.thread_key, message.c.message_id == live.c.question_id)
+        self.drop_live = sa.delete(live).where(live.c.thread_key == _p("thread_key"), sa.not_(asked))
         self.delete_live = sa.delete(live).where(this_turn)
         self.live_turns = (
             sa.select(live.c.turn, live.c.question_id, live.c.answer_id, live.c.lease)

@@ -81,6 +81,7 @@ class Writer:
         numbered = number(messages, thread.sequence)
         self._run(self._statements.remove_messages, {"thread_key": key})
         self._insert(key, numbered)
+        self._run(self._statements.drop_live, {"thread_key": key})
         self._run(self._statements.empty_thread, {"this": key, **self._times})
         last = max([thread.sequence, *(sequence_of(message) for message in numbered)])
         self._touch(key, last=last, added=len(numbered), messages=numbered)
@@ -217,8 +218,8 @@ class Writer:
                 **self._times,
             },
         )
-        self._make_current(scope, key)
         self._limit_threads(scope, key)
+        self._make_current(scope, key)
         return _Thread(key, thread_id, 0, 0, True, True, None, None)
 
     def _insert(self, key: str, messages: cabc.Iterable[ChatMessage]) -> None:

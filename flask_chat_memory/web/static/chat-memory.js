@@ -198,9 +198,10 @@ class ChatMemory extends HTMLElement {
   awaitPending() {
     if (!this.querySelector("[data-status=pending]")) return
     const show = async () => {
+      const last = this.log.list.lastElementChild
       const messages = await this.load()
       const isPending = messages.some(({ status }) => status === "pending")
-      if (!isPending && !this.running) this.log.show(messages)
+      if (!isPending && last === this.log.list.lastElementChild) this.log.show(messages)
     }
     setTimeout(() => this.loadOnce(show).then(() => this.awaitPending()), 3000)
   }
