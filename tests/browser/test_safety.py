@@ -93,6 +93,7 @@ def test_a_phone_shows_it_without_scrolling_sideways(serve: Serve, visit: Open, 
     for number in range(8):
         here.ask(f"echo {number}")
         expect(here.page.locator(".chat-memory-message")).to_have_count(4 + 2 * number)
+        expect(here.part("stop")).to_be_hidden()
     assert here.page.evaluate("document.documentElement.scrollHeight") == height
     for button in here.page.locator(".chat-memory button:visible").all():
         box = button.bounding_box()
