@@ -12,6 +12,8 @@ import flask.testing
 import pytest
 
 from flask_chat_memory import ChatMemory
+from flask_chat_memory import ChatMemoryPlugin
+from flask_chat_memory.plugins import forks
 
 from .apps import make_app
 from .apps import make_site
@@ -97,3 +99,12 @@ def close_plugins(app: flask.Flask) -> None:
             plugin = memory.plugin_for(name)
             if plugin is not None:
                 plugin.close()
+
+
+@pytest.fixture(autouse=True)
+def plugins_closed() -> cabc.Iterator[None]:
+    """Close what a test has opened, so that no connection is left to the garbage collector."""
+    yield
+    for shared in list(forks._known):
+        if isinstance(shared, ChatMemoryPlugin):
+            shared.close()
