@@ -17,6 +17,7 @@ if t.TYPE_CHECKING:
     import sqlalchemy as sa
 
 DEFAULT_DATABASE = "sqlite:///chat-memory.sqlite3"
+DEFAULT_FOLDER = "chat-memory"
 
 
 def resolve(app: flask.Flask, options: PluginOptions) -> PluginOptions:
@@ -61,7 +62,12 @@ def _engine(app: flask.Flask, options: PluginOptions, value: t.Any) -> sa.Engine
     return engine
 
 
+def _folder(app: flask.Flask, options: PluginOptions, folder: str | None) -> str:
+    return os.path.join(app.instance_path, DEFAULT_FOLDER if folder is None else folder)
+
+
 _RESOLVERS: dict[str, cabc.Callable[[flask.Flask, PluginOptions, t.Any], t.Any]] = {
     "database url": _database_url,
     "engine": _engine,
+    "folder": _folder,
 }

@@ -25,6 +25,7 @@ from flask_chat_memory import ChatMemory
 from flask_chat_memory import ConfigurationError
 from flask_chat_memory.config import CHATBOT_KEYS
 from flask_chat_memory.config import DEFAULTS
+from flask_chat_memory.plugins.file import FilePlugin
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
 from flask_chat_memory.plugins.options import definitions_of
 from flask_chat_memory.plugins.options import OptionDefinition
@@ -284,9 +285,12 @@ def described(definition: OptionDefinition) -> list[str]:
 
 def test_the_option_tables_have_every_option_as_it_is_defined() -> None:
     common = definitions_of(PluginOptions)
-    added = {k: v for k, v in definitions_of(SQLAlchemyPlugin.Options).items() if k not in common}
+    tables = {"Options of all plugins": common}
+    for plugin in (SQLAlchemyPlugin, FilePlugin):
+        added = {k: v for k, v in definitions_of(plugin.Options).items() if k not in common}
+        tables[f"Options of `{plugin.id}`"] = added
 
-    for heading, options in (("Options of all plugins", common), ("Options of `sqlalchemy`", added)):
+    for heading, options in tables.items():
         rows = [row[:4] for row in table_of(DOCS / "configuration.md", heading)]
         assert rows == [described(definition) for definition in options.values()]
     assert definitions_of(InMemoryPlugin.Options) == common

@@ -3,6 +3,7 @@ from __future__ import annotations
 import collections.abc as cabc
 import contextlib
 import pathlib
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -12,6 +13,8 @@ import pytest
 
 from flask_chat_memory import ChatMemoryPlugin
 from flask_chat_memory import Scope
+from flask_chat_memory.plugins.file import FilePlugin
+from flask_chat_memory.plugins.file_.names import Names
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
 from flask_chat_memory.plugins.sql.tables import thread_key
 from flask_chat_memory.plugins.sqlalchemy import SQLAlchemyPlugin
@@ -92,6 +95,45 @@ class TestSQLAlchemy(
             plugin.close()
 
 
+class TestFile(
+    contracts.PluginContract,
+    contracts.PersistenceContract,
+    contracts.ExpiryContract,
+    contracts.MaxMessagesContract,
+    contracts.LastingNumbersContract,
+    contracts.MaxThreadsContract,
+    contracts.CurrentThreadContract,
+    contracts.LiveTurnsContract,
+    contracts.MovesThreadsContract,
+    contracts.ThreadsContract,
+    contracts.ForkContract,
+    contracts.ProcessContract,
+    contracts.CorruptionContract,
+    contracts.FailingStoreContract,
+):
+    @pytest.fixture
+    def make_plugin(self, tmp_path: pathlib.Path) -> MakePlugin:
+        return lambda **options: FilePlugin({"folder": str(tmp_path), **options})
+
+    @pytest.fixture
+    def damage(self, tmp_path: pathlib.Path) -> Damage:
+        names = Names(str(tmp_path))
+
+        def damage(_plugin: ChatMemoryPlugin, scope: Scope, thread_id: str) -> None:
+            body = pathlib.Path(names.thread(scope, thread_id).body)
+            body.write_bytes(b"\n".join([*body.read_bytes().splitlines()[:-1], b"{{", b""]))
+
+        return damage
+
+    @pytest.fixture
+    def break_store(self, tmp_path: pathlib.Path) -> BreakStore:
+        def break_store(_plugin: ChatMemoryPlugin) -> None:
+            shutil.rmtree(tmp_path / "conversations")
+            (tmp_path / "conversations").write_text("in the way")
+
+        return break_store
+
+
 class TestFiveMethods(
     contracts.PluginContract,
     contracts.ExpiryContract,
@@ -122,7 +164,7 @@ def test_a_plugin_that_lacks_a_method_cannot_be_made(method: str) -> None:
         lacking()
 
 
-@pytest.mark.parametrize("suite", [TestInMemory, TestSQLAlchemy, TestFiveMethods])
+@pytest.mark.parametrize("suite", [TestInMemory, TestSQLAlchemy, TestFile, TestFiveMethods])
 def test_no_contract_hides_a_test_of_another(suite: type) -> None:
     names = [name for base in suite.__mro__ for name in vars(base) if name.startswith("test_")]
     assert sorted(names) == sorted(set(names))

@@ -71,7 +71,7 @@ def test_an_installed_plugin_is_found_by_its_entry_point(site_packages: pathlib.
         assert type(memory.plugin).__name__ == "ShelfPlugin"
     definition = memory.plugins.definitions()["shelf"]
     assert (definition.id, definition.label, definition.description) == ("shelf", "Shelf", "On a shelf.")
-    with pytest.raises(UnknownPlugin, match="in_memory, sqlalchemy, shelf"):
+    with pytest.raises(UnknownPlugin, match="in_memory, sqlalchemy, file, shelf"):
         memory.plugins.find("shlef")
 
 
@@ -182,7 +182,7 @@ def test_the_site_may_rename_a_plugin() -> None:
     registry = PluginRegistry(alter)
     assert registry.find("ram") is InMemoryPlugin
     assert registry.definitions()["ram"].label == "RAM"
-    with pytest.raises(UnknownPlugin, match="known are: sqlalchemy, ram"):
+    with pytest.raises(UnknownPlugin, match="known are: sqlalchemy, file, ram"):
         registry.find("in_memory")
 
 

@@ -17,7 +17,7 @@ MASK = "***"
 LARGEST = 2**53
 
 
-AppBound = t.Literal["database url", "engine"]
+AppBound = t.Literal["database url", "engine", "folder"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -23,6 +23,7 @@ ENTRY_POINT_GROUP = "flask_chat_memory.plugins"
 BUILT_IN = {
     "in_memory": "flask_chat_memory.plugins.in_memory:InMemoryPlugin",
     "sqlalchemy": "flask_chat_memory.plugins.sqlalchemy:SQLAlchemyPlugin",
+    "file": "flask_chat_memory.plugins.file:FilePlugin",
 }
 
 _PATH = re.compile(r"\w+(\.\w+)*[.:]\w+")

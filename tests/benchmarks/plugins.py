@@ -9,6 +9,7 @@ from flask_chat_memory.live import LEASE
 from flask_chat_memory.message import ChatMessage
 from flask_chat_memory.plugins.base import LiveTurn
 from flask_chat_memory.plugins.base import Scope
+from flask_chat_memory.plugins.file import FilePlugin
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
 from flask_chat_memory.plugins.sqlalchemy import SQLAlchemyPlugin
 from tests.benchmarks.store import Body
@@ -20,8 +21,10 @@ from tests.benchmarks.store import SCOPE
 from tests.benchmarks.store import THREAD_ID
 
 
-class _Plugin:
-    _plugin: SQLAlchemyPlugin | InMemoryPlugin
+class Plugin:
+    """A system that is one of ours."""
+
+    _plugin: FilePlugin | InMemoryPlugin | SQLAlchemyPlugin
 
     def message(self, body: Body) -> ChatMessage:
         return ChatMessage.from_dict(body)
@@ -43,7 +46,7 @@ class _Plugin:
         self._plugin.close()
 
 
-class OurSqlalchemy(_Plugin):
+class OurSqlalchemy(Plugin):
     name = "plugin sqlalchemy"
 
     def __init__(self, path: pathlib.Path) -> None:
@@ -54,7 +57,7 @@ class OurSqlalchemy(_Plugin):
         cut(self._path, length)
 
 
-class OurInMemory(_Plugin):
+class OurInMemory(Plugin):
     name = "plugin in_memory"
 
     def __init__(self, length: int) -> None:

@@ -1,0 +1,200 @@
+"""The lines of a body, one message each, and the state that the last line of a batch carries."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import typing as t
+
+import msgspec
+
+from ...errors import CorruptRecord
+from ...message import ChatMessage
+from ..base import LiveTurn
+from .names import ThreadFiles
+
+NOTHING = msgspec.Raw(b"")
+_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+
+
+class Live(msgspec.Struct, frozen=True):
+    """A turn that is being answered.
+
+    :param sequence: of its question; 0 if that is gone.
+    """
+
+    turn: str
+    question_id: str
+    answer_id: str
+    lease: float
+    sequence: int
+
+    def record(self) -> LiveTurn:
+        return LiveTurn(self.turn, self.question_id, self.answer_id, self.lease)
+
+
+class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is known of a thread after a batch, so that nobody need read the thread to know it.
+
+    :param at: last activity, UNIX time in seconds.
+    :param last: the highest sequence that the thread ever gave.
+    :param count: messages that can be seen.
+    :param first: no message with a smaller sequence can be seen, nor one of ``hidden``.
+    :param offset: where the line of ``first`` begins.
+    :param skipped: messages before ``offset``.
+    :param keyed: batches with a key.
+    :param overlap: the newest message that came after another turn had come between it and its question.
+    """
+
+    at: float
+    last: int = 0
+    count: int = 0
+    tokens: int = 0
+    model: str | None = None
+    first: int = 0
+    offset: int = 0
+    skipped: int = 0
+    keyed: int = 0
+    hidden: tuple[int, ...] = ()
+    overlap: int = 0
+    live: tuple[Live, ...] = ()
+
+    def replace(self, **changes: t.Any) -> State:
+        return msgspec.structs.replace(self, **changes)
+
+    def shows(self, sequence: int) -> bool:
+        return sequence >= self.first and sequence not in self.hidden
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A line of a body.
+
+    :param key: of the batch, on its first line. Stands first, so that it can be found without decoding.
+    :param state: on the last line of a batch: without it the batch is not there.
+    :param message: missing where only the key or the state is told. Stands last, so that it can be cut out.
+    """
+
+    key: str | None = None
+    sequence: int
+    state: State | None = None
+    message: msgspec.Raw = NOTHING
+
+    def encoded(self) -> bytes:
+        return _encode(self) + b"\n"
+
+
+class Entry(t.NamedTuple):
+    """A message about to be written."""
+
+    text: bytes
+    role: str
+    turn: str | None
+    tokens: int
+    model: str | None
+
+    @classmethod
+    def of(cls, message: ChatMessage) -> Entry:
+        return cls(message.to_json(), message.role, message.turn, _tokens(message), message.model)
+
+
+class Summary(msgspec.Struct, frozen=True, gc=False):
+    """What the rules need to know of a stored message."""
+
+    role: str
+    turn: str | None = None
+    id: str | None = None
+
+
+_PLAIN = b'{"sequence":'
+_MESSAGE = b',"message":'
+KEYED = b'\n{"key":'
+
+
+def marked(key: str) -> bytes:
+    """Return how the first line of a batch with this key begins, with the end of the line before it.
+
+    A line break cannot stand within a line, so nothing in a message looks like it.
+    """
+    return KEYED + _encode(key) + b","
+
+
+def identified(id: str) -> bytes:
+    """Return what the text of a message with this id contains; that of others may contain it, too."""
+    return b'"id":' + _encode(id)
+
+
+def read_line(line: bytes, files: ThreadFiles, offset: int) -> Line:
+    """Decode a line.
+
+    :param offset: where it begins in the body.
+    :raises CorruptRecord: if it is none.
+    """
+    try:
+        return _decode_line(line)
+    except _UNREADABLE as error:
+        raise CorruptRecord(f"{files.shown} at byte {offset} cannot be read") from error
+
+
+def summary(line: Line, files: ThreadFiles) -> Summary:
+    try:
+        return _decode_summary(line.message)
+    except _UNREADABLE as error:
+        raise CorruptRecord(f"message {line.sequence} of {files.shown} cannot be read") from error
+
+
+def read_messages(data: bytes, hidden: cabc.Container[int], files: ThreadFiles, offset: int) -> list[ChatMessage]:
+    """Return the messages of whole lines, but those with a sequence in ``hidden``.
+
+    :param offset: where the lines begin in the body.
+    """
+    messages = []
+    read, head = ChatMessage.from_json, len(_PLAIN)
+    for line in data.split(b"\n")[:-1]:
+        # A quote within a text is escaped, so the first that looks like the name of a field is the field.
+        cut = line.find(_MESSAGE)
+        if cut < 0 or line[-1:] != b"}":
+            read_line(line, files, offset)
+            continue
+        digits = line[head:cut]
+        if digits.isdigit() and line.startswith(_PLAIN):
+            sequence = int(digits)
+        else:
+            sequence = read_line(line[:cut] + b"}", files, offset).sequence
+        if sequence not in hidden:
+            messages.append(read(line[cut + len(_MESSAGE) : -1], sequence))
+    return messages
+
+
+def totals(entries: cabc.Iterable[Entry], tokens: int = 0, model: str | None = None) -> dict[str, t.Any]:
+    """Return tokens and model after the messages."""
+    for entry in entries:
+        tokens += entry.tokens
+        model = entry.model or model
+    return {"tokens": tokens, "model": model}
+
+
+def newest_overlap(
+    places: cabc.Iterable[tuple[int, Entry]], turn: str | None = None, last: int = 0, overlap: int = 0
+) -> int:
+    """Return the newest message that came after another turn had come between it and its question.
+
+    :param places: messages with their sequences.
+    :param turn: of the message before them, whose sequence is ``last``; ``overlap`` is the result for what ends there.
+    """
+    for sequence, entry in places:
+        goes_on = entry.turn == turn
+        if entry.turn is not None and (overlap == last if goes_on else entry.role != "user"):
+            overlap = sequence
+        turn, last = entry.turn, sequence
+    return overlap
+
+
+def _tokens(message: ChatMessage) -> int:
+    usage = message.usage
+    if usage is None:
+        return 0
+    return usage.total if usage.total is not None else (usage.input or 0) + (usage.output or 0)
+
+
+_encode = msgspec.json.Encoder().encode
+_decode_line = msgspec.json.Decoder(Line).decode
+_decode_summary = msgspec.json.Decoder(Summary).decode

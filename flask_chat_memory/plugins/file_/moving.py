@@ -1,0 +1,77 @@
+"""Gives the threads of one scope to another; who calls this holds the locks of both."""
+
+from __future__ import annotations
+
+import os
+
+from ...errors import CorruptRecord
+from ..base import Scope
+from . import disk
+from . import heads
+from .lines import Entry
+from .names import ThreadFiles
+from .threads import Thread
+from .writing import Writer
+
+
+def move(writer: Writer, source: Scope, target: Scope) -> int:
+    """Do what :meth:`MovesThreads.move_threads` promises.
+
+    :raises CorruptRecord: for a thread that cannot be read, after all others have been moved.
+    """
+    left = 0
+    unreadable: CorruptRecord | None = None
+    current = heads.read_current(writer.names.current(source))
+    for files in writer.names.threads(source):
+        try:
+            left += _move_one(writer, source, target, files, current)
+        except CorruptRecord as error:
+            unreadable = error
+    writer.tidy(source)
+    if unreadable is not None:
+        raise unreadable
+    return left
+
+
+def _move_one(writer: Writer, source: Scope, target: Scope, files: ThreadFiles, current: str | None) -> bool:
+    """Move a thread; tell whether it was left because a turn is running."""
+    with writer.open_unnamed(files) as thread:
+        if thread is None:
+            writer.remove(files)
+        elif writer.running(thread):
+            return True
+        elif _joins(writer, target, thread, current):
+            entries = [Entry.of(message) for message in thread.body.messages(None, None, None)]
+            writer.append(target, thread.thread_id, entries, key=f"adopt:{thread.thread_id}")
+            writer.remove(files)
+            writer.forget_current(source, thread.thread_id)
+        else:
+            _rename(writer, source, target, thread, thread.thread_id == current)
+    return False
+
+
+def _joins(writer: Writer, target: Scope, thread: Thread, current: str | None) -> bool:
+    """Tell whether a thread becomes part of one that the target has."""
+    with writer.find(target, thread.thread_id) as same:
+        if same is not None:
+            return True
+    return writer.options.threads == "one" and thread.thread_id == current and writer.has_current(target)
+
+
+def _rename(writer: Writer, source: Scope, target: Scope, thread: Thread, is_current: bool) -> None:
+    new, thread_id = writer.names.thread(target, thread.thread_id), thread.thread_id
+    created_at = heads.read_head(thread.files).created_at
+    writer.remove(new)
+    disk.make_folder(new.folder)
+    heads.write(new.head, heads.Head.of(target, thread_id, thread.body.state, created_at))
+    if is_current:
+        writer.make_current(target, thread_id)
+    if thread.live:
+        heads.write(new.lease, heads.Leases({live.turn: live.lease for live in thread.live}), lasting=False)
+    disk.sync_folder(new.folder)
+    os.rename(thread.files.body, new.body)
+    disk.sync_folder(new.folder)
+    disk.sync_folder(thread.files.folder)
+    writer.remove(thread.files)
+    writer.forget_current(source, thread_id)
+    writer.limit(target, new)

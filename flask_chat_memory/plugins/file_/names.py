@@ -1,0 +1,91 @@
+"""What is called how below the folder: digests, which no owner, chatbot or thread id can leave or make collide.
+
+::
+
+    conversations/<scope>/<thread>.json    who, which, since when
+    conversations/<scope>/<thread>.jsonl   the messages
+    conversations/<scope>/<thread>.lease   until when its turns run
+    conversations/<scope>/current.json     the scope's one ongoing thread
+    locks/00 ... locks/63
+"""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import hashlib
+import os
+import re
+import typing as t
+
+from ..base import Scope
+
+_OURS = re.compile(r"(current\.json|[0-9a-f]{32}\.(json|jsonl|lease))(\.tmp)?")
+_BODY = re.compile(r"([0-9a-f]{32})\.jsonl")
+
+
+class ThreadFiles(t.NamedTuple):
+    """The paths of one thread."""
+
+    folder: str
+    name: str
+
+    @property
+    def head(self) -> str:
+        return f"{self.folder}/{self.name}.json"
+
+    @property
+    def body(self) -> str:
+        return f"{self.folder}/{self.name}.jsonl"
+
+    @property
+    def lease(self) -> str:
+        return f"{self.folder}/{self.name}.lease"
+
+    @property
+    def shown(self) -> str:
+        """The thread as an error text may name it."""
+        return f"conversations/{os.path.basename(self.folder)}/{self.name}"
+
+
+class Names:
+    """The paths below the folder of the plugin."""
+
+    def __init__(self, folder: str) -> None:
+        self.locks = os.path.join(folder, "locks")
+        self._conversations = os.path.join(folder, "conversations")
+
+    def folder(self, scope: Scope) -> str:
+        return f"{self._conversations}/{scope_name(scope)}"
+
+    def current(self, scope: Scope) -> str:
+        return f"{self.folder(scope)}/current.json"
+
+    def thread(self, scope: Scope, thread_id: str) -> ThreadFiles:
+        return ThreadFiles(self.folder(scope), _digest(thread_id))
+
+    def threads(self, scope: Scope) -> list[ThreadFiles]:
+        """Return the threads of a scope; whatever else lies in the folder is none."""
+        folder = self.folder(scope)
+        found = (_BODY.fullmatch(name) for name in _listed(folder))
+        return sorted(ThreadFiles(folder, match[1]) for match in found if match)
+
+    def remains(self, scope: Scope) -> list[str]:
+        """Return the paths of all files of ours that are in the folder of a scope."""
+        folder = self.folder(scope)
+        return [os.path.join(folder, name) for name in _listed(folder) if _OURS.fullmatch(name)]
+
+
+def scope_name(scope: Scope) -> str:
+    return _digest(scope.owner, scope.chatbot)
+
+
+def _listed(folder: str) -> cabc.Iterable[str]:
+    try:
+        return os.listdir(folder)
+    except FileNotFoundError:
+        return []
+
+
+def _digest(*names: str) -> str:
+    # None of the names can hold a NUL, so the joined text tells them apart.
+    return hashlib.blake2b("\0".join(names).encode(), digest_size=16).hexdigest()

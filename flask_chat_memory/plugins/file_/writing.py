@@ -1,0 +1,203 @@
+"""The write operations; who calls them holds the lock of the scope.
+
+The order of the writes makes each change one step, so that a process may be killed, or the disk be full, at any point:
+
+- A thread is there while its body is. Head and entry of the current thread are there before it; without a body they
+  are nothing, and go when the thread is made again or the scope has no thread left.
+- A batch is there with its last line, which carries the state. What stands behind the last state is what a crash has
+  left; readers ignore it, and the next append cuts it off.
+- To save, to clear and to take back space, the body is replaced by a rename.
+- A thread moves by the rename of its body; head and current entry of the new scope are there before it.
+- A thread is removed body first.
+"""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+
+import msgspec
+
+from ...message import ChatMessage
+from ..base import Appended
+from ..base import LiveTurn
+from ..base import Scope
+from ..rules import number
+from ..rules import sequence_of
+from . import disk
+from . import heads
+from .batches import after_batch
+from .batches import encode
+from .batches import is_worth_rewriting
+from .batches import new_lines
+from .batches import seen_in
+from .batches import trimmed
+from .body import Body
+from .lines import Entry
+from .lines import KEYED
+from .lines import Line
+from .lines import Live
+from .lines import newest_overlap
+from .lines import State
+from .lines import totals
+from .threads import Thread
+from .threads import Threads
+
+
+class Writer(Threads):
+    """Changes threads."""
+
+    def append(
+        self,
+        scope: Scope,
+        thread_id: str,
+        entries: cabc.Sequence[Entry],
+        key: str | None = None,
+        reply_to: str | None = None,
+        started: LiveTurn | None = None,
+        ended: str | None = None,
+    ) -> Appended | None:
+        """Do what :meth:`ChatMemoryPlugin.append_messages` promises.
+
+        :param started: a turn that begins with the batch.
+        :param ended: a turn that ends, whether or not the batch is written.
+        """
+        with self.find(scope, thread_id, writing=True) as thread:
+            if thread is not None:
+                return self._append(scope, thread, entries, key, reply_to, started, ended)
+        if self.options.threads == "one":
+            with self.find_current(scope, writing=True) as thread:
+                if thread is not None:
+                    return self._append(scope, thread, entries, key, reply_to, started, ended)
+        if reply_to is not None:
+            return None
+        if not entries:
+            return Appended(thread_id, 0)
+        lines = new_lines(entries, 1, key)
+        state = after_batch(State(at=self.now), entries, key, None, self.now)
+        state = state.replace(live=_begun((), started, 1))
+        state = trimmed(state, self.options.max_messages, (), seen_in(None, 0, lines, entries))
+        self.create(scope, thread_id, lines, state)
+        return Appended(thread_id, 1)
+
+    def replace(self, scope: Scope, thread_id: str, messages: cabc.Sequence[tuple[ChatMessage, Entry]]) -> None:
+        """Do what :meth:`ChatMemoryPlugin.save_messages` promises; the keys of appends stay known."""
+        with self.find(scope, thread_id) as thread:
+            old = State(at=self.now) if thread is None else thread.body.state
+            numbered = number((message for message, _ in messages), old.last)
+            entries = [(sequence_of(message), entry) for message, (_, entry) in zip(numbered, messages, strict=True)]
+            lines = [Line(sequence=sequence, message=msgspec.Raw(entry.text)) for sequence, entry in entries]
+            asked = {message.id: message.sequence for message in numbered if message.role == "user"}
+            state = State(
+                at=self.now,
+                last=max([old.last, *(sequence for sequence, _ in entries)]),
+                count=len(entries),
+                overlap=newest_overlap(entries),
+                live=tuple(
+                    msgspec.structs.replace(turn, sequence=asked[turn.question_id])
+                    for turn in old.live
+                    if turn.question_id in asked
+                ),
+                **totals(entry for _, entry in entries),
+            )
+            if thread is None:
+                self.create(scope, thread_id, lines, state)
+            else:
+                self.make_current(scope, thread_id)
+                self._rewrite(scope, thread, lines, state)
+
+    def clear(self, scope: Scope, thread_id: str) -> None:
+        """Do what :meth:`ChatMemoryPlugin.clear_messages` promises; the keys of appends stay known."""
+        with self.find(scope, thread_id) as thread:
+            if thread is not None:
+                self._rewrite(scope, thread, [], State(at=self.now, last=thread.body.state.last))
+                disk.remove_file(thread.files.lease)
+
+    def renew(self, scope: Scope, thread_id: str, turns: cabc.Collection[str], lease: float) -> None:
+        with self.find(scope, thread_id) as thread:
+            if thread is not None and any(live.turn in turns for live in thread.live):
+                leases = {live.turn: lease if live.turn in turns else live.lease for live in thread.live}
+                heads.write(thread.files.lease, heads.Leases(leases), lasting=False)
+
+    def _append(
+        self,
+        scope: Scope,
+        thread: Thread,
+        entries: cabc.Sequence[Entry],
+        key: str | None,
+        reply_to: str | None,
+        started: LiveTurn | None,
+        ended: str | None,
+    ) -> Appended | None:
+        known = None if key is None else thread.body.key(key)
+        answerable = reply_to is None or thread.body.has_message(reply_to)
+        if known is not None or not answerable or not entries:
+            self._end(thread, ended)
+            if known is None and not answerable:
+                return None
+            return Appended(thread.thread_id, known or 0, repeated=known is not None)
+        if self.make_current(scope, thread.thread_id):
+            disk.sync_folder(thread.files.folder)
+        first = thread.body.state.last + 1
+        self._extend(thread, entries, new_lines(entries, first, key), started, ended)
+        return Appended(thread.thread_id, first)
+
+    def _extend(
+        self,
+        thread: Thread,
+        entries: cabc.Sequence[Entry],
+        lines: cabc.Sequence[Line],
+        started: LiveTurn | None,
+        ended: str | None,
+    ) -> None:
+        body, limit = thread.body, self.options.max_messages
+        state = after_batch(body.state, entries, lines[0].key, body, self.now)
+        left = tuple(live for live in state.live if live.turn != ended)
+        state = state.replace(live=_begun(left, started, lines[0].sequence))
+        state = trimmed(state, limit, self.running(thread), seen_in(body, body.end, lines, entries))
+        if is_worth_rewriting(state, limit):
+            _take_back(body, lines, state)
+        else:
+            body.append(encode(lines, state))
+        if thread.live and not state.live:
+            disk.remove_file(thread.files.lease)
+
+    def _end(self, thread: Thread, turn: str | None) -> None:
+        """Remove a live record for which no answer is written."""
+        state = thread.body.state
+        left = tuple(live for live in state.live if live.turn != turn)
+        if left != state.live:
+            thread.body.append(encode([Line(sequence=state.last)], state.replace(live=left)))
+            if not left:
+                disk.remove_file(thread.files.lease)
+
+    def _rewrite(self, scope: Scope, thread: Thread, lines: cabc.Sequence[Line], state: State) -> None:
+        """Replace all lines but the keys, and then the head."""
+        files = thread.files
+        created_at = heads.read_head(files).created_at
+        keys = thread.body.keys(thread.body.end)
+        kept = b"".join(line.encoded() for line in keys)
+        state = state.replace(offset=len(kept), keyed=len(keys))
+        disk.replace_file(files.body, kept + encode(lines or [Line(sequence=state.last)], state))
+        disk.sync_folder(files.folder)
+        heads.write(files.head, heads.Head.of(scope, thread.thread_id, state, created_at))
+        disk.sync_folder(files.folder)
+
+
+def _take_back(body: Body, lines: cabc.Sequence[Line], state: State) -> None:
+    """Write a batch together with what can be seen of the body, and leave the rest out."""
+    start = min(state.offset, body.end)
+    keys, rest = body.keys(start), body.read(start, body.end)
+    kept = b"".join(line.encoded() for line in keys)
+    state = state.replace(
+        offset=state.offset - start + len(kept),
+        skipped=max(0, state.first - lines[0].sequence),
+        keyed=len(keys) + (b"\n" + rest).count(KEYED) + (lines[0].key is not None),
+    )
+    disk.replace_file(body.files.body, kept + rest + encode(lines, state))
+    disk.sync_folder(body.files.folder)
+
+
+def _begun(live: tuple[Live, ...], turn: LiveTurn | None, sequence: int) -> tuple[Live, ...]:
+    if turn is None:
+        return live
+    return (*live, Live(turn.turn, turn.question_id, turn.answer_id, turn.lease, sequence))
