@@ -30,6 +30,7 @@ from flask_chat_memory.plugins.in_memory import InMemoryPlugin
 from flask_chat_memory.plugins.options import definitions_of
 from flask_chat_memory.plugins.options import OptionDefinition
 from flask_chat_memory.plugins.options import PluginOptions
+from flask_chat_memory.plugins.redis import RedisPlugin
 from flask_chat_memory.plugins.sqlalchemy import SQLAlchemyPlugin
 from flask_chat_memory.short_term.chain import KINDS
 from flask_chat_memory.web.labels import LABELS
@@ -286,7 +287,7 @@ def described(definition: OptionDefinition) -> list[str]:
 def test_the_option_tables_have_every_option_as_it_is_defined() -> None:
     common = definitions_of(PluginOptions)
     tables = {"Options of all plugins": common}
-    for plugin in (SQLAlchemyPlugin, FilePlugin):
+    for plugin in (SQLAlchemyPlugin, FilePlugin, RedisPlugin):
         added = {k: v for k, v in definitions_of(plugin.Options).items() if k not in common}
         tables[f"Options of `{plugin.id}`"] = added
 

@@ -24,7 +24,11 @@ BUILT_IN = {
     "in_memory": "flask_chat_memory.plugins.in_memory:InMemoryPlugin",
     "sqlalchemy": "flask_chat_memory.plugins.sqlalchemy:SQLAlchemyPlugin",
     "file": "flask_chat_memory.plugins.file:FilePlugin",
+    "redis": "flask_chat_memory.plugins.redis:RedisPlugin",
 }
+
+EXTRAS = {"redis": "redis"}
+"""The extra that installs the driver of a built-in plugin, by its id."""
 
 _PATH = re.compile(r"\w+(\.\w+)*[.:]\w+")
 
@@ -133,7 +137,8 @@ def _load(choice: str) -> type[ChatMemoryPlugin]:
         found = getattr(importlib.import_module(module_name), name)
     except ModuleNotFoundError as error:
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise ConfigurationError(f"plugin {choice!r} needs {error.name}, which is not installed") from error
+            cure = f": install flask-chat-memory[{EXTRAS[choice]}]" if choice in EXTRAS else ""
+            raise ConfigurationError(f"plugin {choice!r} needs {error.name}, which is not installed{cure}") from error
         raise UnknownPlugin(f"plugin {choice!r}: there is no module {module_name!r}") from error
     except (AttributeError, ImportError) as error:
         raise UnknownPlugin(f"plugin {choice!r}: {module_name!r} has no {name!r}") from error

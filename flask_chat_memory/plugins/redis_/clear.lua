@@ -1,0 +1,10 @@
+-- Removes the messages and the turns that are being answered; keeps the thread and the keys of its appends.
+
+local thread = look(given.digest)
+find_current(thread)
+if thread.alive then
+    touch(thread, false)
+    empty(thread)
+    thread.live = {}
+    close(thread)
+end

@@ -1,0 +1,36 @@
+"""What a URL of Redis may be."""
+
+from __future__ import annotations
+
+import typing as t
+
+import redis.connection
+
+from ...errors import ConfigurationError
+
+_CLUSTER = "+cluster"
+
+
+def check_url(url: str, cluster: bool) -> None:
+    """Refuse what is no URL of Redis, without quoting it: it may hold a password.
+
+    :raises ConfigurationError: saying what is allowed.
+    """
+    found, is_cluster = plain_url(url, cluster)
+    try:
+        parsed = t.cast(t.Any, redis.connection).parse_url(found)
+    except ValueError:
+        raise ConfigurationError(
+            "redis: url is no URL of Redis, as redis://localhost:6379/0, rediss:// with TLS, unix:// for a socket, "
+            "redis+cluster:// or rediss+cluster:// for a cluster"
+        ) from None
+    if is_cluster and ("path" in parsed or parsed.get("db")):
+        raise ConfigurationError("redis: a cluster has neither a socket file nor a database number")
+
+
+def plain_url(url: str | None, cluster: bool) -> tuple[str | None, bool]:
+    """Return the URL as the driver reads it, and whether it is a cluster's."""
+    scheme, separator, rest = (url or "").partition("://")
+    if not scheme.endswith(_CLUSTER):
+        return url, cluster
+    return scheme.removesuffix(_CLUSTER) + separator + rest, True

@@ -1,0 +1,84 @@
+"""Gives the threads of one scope to another, which may be on another server of a cluster.
+
+No script can do that in one step. So a thread is copied, and then deleted only if nothing was written to it since.
+Whatever interrupts this, to repeat it has the same result.
+"""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import secrets
+import typing as t
+
+from ..base import Scope
+from . import scripts
+from .names import index_name
+from .packing import pack
+from .packing import tokens
+from .packing import unpack
+from .server import Server
+
+ATTEMPTS = 10
+_RUNNING = 1
+
+
+class Move:
+    """The move from one scope to another.
+
+    :param given: what all scripts are given.
+    """
+
+    def __init__(
+        self, server: Server, prefix: str, source: Scope, target: Scope, given: cabc.Mapping[str, t.Any]
+    ) -> None:
+        self._server = server
+        self._source = index_name(prefix, source)
+        self._target = index_name(prefix, target)
+        self._given = {**given, "owner": target.owner, "chatbot": target.chatbot}
+
+    def run(self) -> int:
+        """Move all threads without a running turn; return how many were left."""
+        threads = self._server.run(scripts.THREADS, self._source, self._given, repeatable=True)
+        return sum(not self._hand_over(digest.decode(), bool(is_current)) for digest, is_current in threads)
+
+    def _hand_over(self, digest: str, is_current: bool) -> bool:
+        this = {**self._given, "digest": digest}
+        for _ in range(ATTEMPTS):
+            exported = self._server.run(scripts.EXPORT, self._source, this, repeatable=True)
+            if exported is None:
+                return True
+            if exported == _RUNNING:
+                return False
+            head = dict(zip(exported[0][::2], exported[0][1::2], strict=True))
+            self._receive(this, is_current, head, *exported[1:])
+            unchanged = {**this, "unchanged": head[b"nonce"].decode()}
+            if self._server.run(scripts.DELETE, self._source, unchanged, repeatable=True):
+                return True
+        return False
+
+    def _receive(
+        self,
+        this: cabc.Mapping[str, t.Any],
+        is_current: bool,
+        head: cabc.Mapping[bytes, bytes],
+        members: cabc.Sequence[bytes],
+        keys: cabc.Sequence[bytes],
+    ) -> None:
+        messages = unpack(members)
+        packed, bodies = pack(messages)
+        thread_id = head[b"id"].decode()
+        received = {
+            **this,
+            "is_current": is_current,
+            "id": thread_id,
+            "born": head[b"born"].decode(),
+            "created": head[b"created"].decode(),
+            "active": head[b"active"].decode(),
+            "sequence": int(head[b"sequence"]),
+            "tokens": tokens(messages),
+            "messages": packed,
+            "known": list(zip(*[iter(key.decode() for key in keys)] * 2, strict=True)),
+            "key": f"adopt:{thread_id}",
+            "nonce": secrets.token_hex(8),
+        }
+        self._server.run(scripts.RECEIVE, self._target, received, [*bodies, head[b"live"]], repeatable=True)

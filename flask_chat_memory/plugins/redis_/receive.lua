@@ -1,0 +1,54 @@
+-- Takes in a thread of another scope, whole or what it does not have of it yet.
+--
+-- The head of the thread that takes it in notes which thread of which birth it has up to which sequence, so that a
+-- move which was interrupted before the old thread was deleted can be repeated. The last of ARGV is its live records.
+
+local thread = look(given.digest)
+local current = find_current(thread)
+if not thread.alive and given.is_current and given.one and current then
+    thread = look(current)
+end
+local mark = 'from ' .. given.digest
+local marked = redis.call('HGET', thread.key, mark)
+local known = redis.call('HGET', thread.key .. ':keys', given.key)
+local value = given.born .. ' ' .. text(given.sequence)
+if not thread.alive then
+    open(thread, superfluous(thread.digest))
+    touch(thread, given.is_current, find_current(thread))
+    local sequences = {}
+    for place, message in ipairs(given.messages) do
+        sequences[place] = message[4]
+    end
+    put(thread, given.messages, sequences)
+    thread.sequence, thread.tokens = given.sequence, given.tokens
+    for _, key in ipairs(given.known) do
+        redis.call('HSET', thread.key .. ':keys', key[1], key[2])
+    end
+    thread.live = unpack_live(ARGV[#ARGV])
+    -- To move is no activity.
+    thread.active = given.active
+    redis.call('ZADD', index, given.active, thread.digest)
+    close(thread, 'created', given.created, mark, value)
+    return
+end
+local born, upto = (marked or ''):match('^(%S+) (%d+)$')
+upto = born == given.born and tonumber(upto) or 0
+if (upto == 0 and known) or given.sequence <= upto then
+    return
+end
+-- The JSON of the others is moved up to where put() looks for it.
+local newer, bodies = {}, {}
+for place, message in ipairs(given.messages) do
+    if message[4] > upto then
+        newer[#newer + 1] = message
+        bodies[#bodies + 1] = ARGV[place + 1]
+    end
+end
+for place, body in ipairs(bodies) do
+    ARGV[place + 1] = body
+end
+touch(thread, true, current)
+if #newer > 0 then
+    add(thread, newer, upto == 0 and given.key or nil)
+end
+close(thread, mark, value)

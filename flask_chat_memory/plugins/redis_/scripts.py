@@ -1,0 +1,35 @@
+"""The Lua scripts, each put together from its own file and those of the functions that it uses."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.resources
+
+READS = ("thread",)
+WRITES = ("thread", "writing")
+ADDS = ("thread", "writing", "adding")
+
+
+class Script:
+    """A script that a server knows by its digest once it has run there.
+
+    :param uses: names of the files before its own.
+    """
+
+    def __init__(self, name: str, uses: tuple[str, ...]) -> None:
+        folder = importlib.resources.files(__package__)
+        parts = [folder.joinpath(f"{part}.lua").read_text(encoding="utf-8") for part in (*uses, name)]
+        self.text = "\n".join(parts).encode()
+        self.digest = hashlib.sha1(self.text, usedforsecurity=False).hexdigest()
+
+
+LOAD = Script("load", READS)
+LIVE = Script("live", READS)
+APPEND = Script("append", ADDS)
+REPLACE = Script("replace", WRITES)
+CLEAR = Script("clear", WRITES)
+DELETE = Script("delete", WRITES)
+RENEW = Script("renew", WRITES)
+THREADS = Script("threads", WRITES)
+EXPORT = Script("export", WRITES)
+RECEIVE = Script("receive", ADDS)

@@ -1,0 +1,138 @@
+"""The connection: scripts are run, driver errors become storage errors, a child process gets connections of its own."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import threading
+import typing as t
+
+import msgspec
+import redis
+from redis.backoff import NoBackoff
+from redis.client import NEVER_DECODE
+from redis.cluster import RedisCluster
+from redis.exceptions import NoScriptError
+from redis.exceptions import RedisClusterException
+from redis.retry import Retry
+
+from ...errors import StorageError
+from .names import types_of
+from .scripts import Script
+
+TIMEOUT = 10.0
+"""Seconds, unless the URL says otherwise."""
+
+Client = redis.Redis | RedisCluster
+
+_encode = msgspec.msgpack.Encoder().encode
+_AS_BYTES = {NEVER_DECODE: True}
+_LOST = (redis.ConnectionError, redis.TimeoutError)
+_FAILED = (redis.RedisError, RedisClusterException, OSError)
+
+
+class Server:
+    """One server or a cluster.
+
+    :param client: the site's, which is never closed; or None to open the URL on first use.
+    """
+
+    def __init__(self, client: Client | None, url: str | None, cluster: bool) -> None:
+        self._url = url
+        self._client = client
+        self.is_cluster = cluster or isinstance(client, RedisCluster)
+        self._closed = False
+        self._inherited: list[Client] = []
+        self._opening = threading.Lock()
+
+    def run(
+        self,
+        script: Script,
+        index: str,
+        given: cabc.Mapping[str, t.Any],
+        bodies: cabc.Iterable[bytes] = (),
+        *,
+        repeatable: bool,
+        others: cabc.Iterable[str] = (),
+    ) -> t.Any:
+        """Run a script in one round trip and return its answer, text as bytes.
+
+        :param index: name of a scope's index; ``others`` are those of further scopes.
+        :param bodies: JSON of messages.
+        :param repeatable: run it once more if the connection is lost: it may have run already.
+        """
+        keys = (index, *others)
+        arguments = (len(keys), *keys, _encode(given), *bodies)
+        return self._guarded(lambda: self._evaluate(script, arguments), repeatable, index, given.get("digest"))
+
+    def newest(self, index: str, digest: str, limit: int | None) -> list[bytes]:
+        """Return the end of a thread and, before it, the newest messages, all without a limit."""
+        arguments = ("ZRANGE", f"{index}:{digest}:messages", 0 if limit is None else -limit - 1, -1)
+        return t.cast("list[bytes]", self._guarded(lambda: self._execute(*arguments), True, index, digest))
+
+    def _guarded(self, call: cabc.Callable[[], t.Any], repeatable: bool, index: str, digest: str | None) -> t.Any:
+        try:
+            try:
+                return call()
+            except _LOST as error:
+                if not repeatable or isinstance(error, redis.AuthenticationError):
+                    raise
+                return call()
+        except _FAILED as error:
+            # Without the driver's text: it may quote an address or what a visitor wrote.
+            reason = type(error).__name__
+            if str(error).startswith("WRONGTYPE"):
+                reason = self._find_misplaced(index, digest) or reason
+            raise StorageError(f"Redis failed at {index!r}: {reason}") from error
+
+    def _evaluate(self, script: Script, arguments: tuple[t.Any, ...]) -> t.Any:
+        try:
+            return self._execute("EVALSHA", script.digest, *arguments)
+        except NoScriptError:
+            return self._execute("EVAL", script.text, *arguments)
+
+    def _execute(self, *command: t.Any) -> t.Any:
+        # Not decoded, whatever the site's client does to its own replies.
+        return t.cast(t.Any, self._opened()).execute_command(*command, **_AS_BYTES)
+
+    def _find_misplaced(self, index: str, digest: str | None) -> str | None:
+        """Name the key of another type, as far as it is still there."""
+        digests = {digest}
+        try:
+            if self._execute("TYPE", f"{index}:current") == b"string":
+                digests.add(self._execute("GET", f"{index}:current").decode())
+            for name, kind in types_of(index, *(digest for digest in digests if digest)).items():
+                found = self._execute("TYPE", name).decode()
+                if found not in (kind, "none"):
+                    return f"the key {name!r} is a {found}, not a {kind}"
+        except (*_FAILED, AttributeError):
+            pass
+        return None
+
+    def close(self) -> None:
+        self._closed = True
+        if self._url is not None and self._client is not None:
+            self._client.close()
+
+    def after_fork(self) -> None:
+        """Leave the connections to the parent process, which goes on using them."""
+        self._opening = threading.Lock()
+        if self._url is not None and self._client is not None:
+            # Kept, for even closing a connection of the parent would disturb it.
+            self._inherited.append(self._client)
+            self._client = None
+
+    def _opened(self) -> Client:
+        if self._closed:
+            raise StorageError("the plugin is closed")
+        client = self._client
+        if client is None:
+            with self._opening:
+                client = self._client = self._client or self._open(t.cast(str, self._url))
+        return client
+
+    def _open(self, url: str) -> Client:
+        timeouts: dict[str, t.Any] = {"socket_timeout": TIMEOUT, "socket_connect_timeout": TIMEOUT}
+        if self.is_cluster:
+            return RedisCluster.from_url(url, **timeouts)
+        # What may be sent again is decided here, not by the driver.
+        return redis.Redis.from_url(url, retry=Retry(NoBackoff(), 0), **timeouts)

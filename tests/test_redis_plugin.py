@@ -1,0 +1,461 @@
+"""What is particular to the plugin on Redis: keys, deadlines, foreign keys, lost connections."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import functools
+import typing as t
+
+import pytest
+import redis
+import redis.asyncio
+from redis.crc import key_slot
+
+from flask_chat_memory import ChatMessage
+from flask_chat_memory import ConfigurationError
+from flask_chat_memory import CorruptRecord
+from flask_chat_memory import LiveTurn
+from flask_chat_memory import Scope
+from flask_chat_memory import StorageError
+from flask_chat_memory.plugins.base import Appended
+from flask_chat_memory.plugins.redis import RedisPlugin
+from flask_chat_memory.plugins.redis import SLACK
+from flask_chat_memory.plugins.redis_ import scripts
+from flask_chat_memory.plugins.redis_.names import index_name
+from flask_chat_memory.plugins.redis_.names import thread_digest
+from flask_chat_memory.plugins.redis_.names import types_of
+from flask_chat_memory.testing import ManualClock
+from flask_chat_memory.testing.contracts.parts import together
+
+from .redis_servers import escaped
+from .redis_servers import Node
+from .redis_servers import remove_keys
+
+OWNER = Scope("user:1")
+OTHER = Scope("user:2")
+THREAD = "thread-1"
+
+MakePlugin = cabc.Callable[..., RedisPlugin]
+MakeNode = cabc.Callable[..., Node]
+
+
+@pytest.fixture
+def client(redis_url: str) -> cabc.Iterator[redis.Redis]:
+    """Another program's connection."""
+    with redis.Redis.from_url(redis_url, decode_responses=True) as client:
+        yield client
+
+
+@pytest.fixture
+def make_plugin(client: redis.Redis, redis_url: str, key_prefix: str) -> cabc.Iterator[MakePlugin]:
+    opened: list[RedisPlugin] = []
+
+    def make(**options: t.Any) -> RedisPlugin:
+        where = {} if "client" in options else {"url": redis_url}
+        opened.append(RedisPlugin({"key_prefix": key_prefix, **where, **options}))
+        return opened[-1]
+
+    yield make
+    for plugin in opened:
+        plugin.close()
+    remove_keys(client, key_prefix)
+
+
+def user(text: str, id: str | None = None, turn: str | None = None) -> ChatMessage:
+    return ChatMessage("user", text, id=id, turn=turn)
+
+
+def exchange(name: str) -> list[ChatMessage]:
+    return [user(name, f"q-{name}", name), ChatMessage("assistant", "yes", id=f"a-{name}", turn=name)]
+
+
+def texts(messages: cabc.Iterable[ChatMessage]) -> list[str]:
+    return [message.text for message in messages]
+
+
+def keys_of(client: redis.Redis, prefix: str) -> list[str]:
+    return sorted(client.scan_iter(f"{escaped(prefix)}*", count=1000))
+
+
+def contents(client: redis.Redis, prefix: str) -> dict[str, t.Any]:
+    """Return all keys with value and deadline."""
+    return {key: (client.dump(key), t.cast(t.Any, client).pexpiretime(key)) for key in keys_of(client, prefix)}
+
+
+CALLS: dict[str, cabc.Callable[[RedisPlugin], object]] = {
+    "append": lambda plugin: plugin.append_messages(OWNER, THREAD, [user("1", "q-1", "t")], key="k"),
+    "answer": lambda plugin: plugin.append_messages(OWNER, THREAD, [user("2")], key="k2", reply_to="q-1"),
+    "has": lambda plugin: plugin.has_thread(OWNER, THREAD),
+    "load": lambda plugin: plugin.load_messages(OWNER, THREAD, limit=20),
+    "load before": lambda plugin: plugin.load_messages(OWNER, THREAD, before=20),
+    "load after": lambda plugin: plugin.load_messages(OWNER, THREAD, after=0),
+    "load current": lambda plugin: plugin.load_current(OWNER, limit=20),
+    "current": lambda plugin: plugin.current_thread(OWNER),
+    "start": lambda plugin: plugin.start_turn(
+        OWNER, THREAD, user("3", "q-3"), key="q3", live=LiveTurn("t-1", "q-3", "a-3", plugin.clock() + 30)
+    ),
+    "live": lambda plugin: plugin.live_turns(OWNER, THREAD),
+    "renew": lambda plugin: plugin.renew_turns([(OWNER, THREAD, "t-1")], plugin.clock() + 60),
+    "end": lambda plugin: plugin.end_turn(OWNER, THREAD, "t-1", [user("4")], key="a3", reply_to="q-3"),
+    "save": lambda plugin: plugin.save_messages(OWNER, THREAD, exchange("5")),
+    "clear": lambda plugin: plugin.clear_messages(OWNER, THREAD),
+    "move": lambda plugin: plugin.move_threads(OWNER, OTHER),
+    "delete": lambda plugin: plugin.delete_thread(OWNER, THREAD),
+}
+WRITES = ("append", "answer", "start", "end", "save", "clear", "delete", "move")
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({}, "give either url"),
+        ({"url": "redis://localhost", "client": redis.Redis()}, "give either url"),
+        ({"url": "http://:hunter2@localhost"}, "no URL of Redis"),
+        ({"url": "redis://:hunter2@localhost:port/0"}, "no URL of Redis"),
+        ({"url": "redis://:hunter2@localhost/0?socket_timeout=soon"}, "no URL of Redis"),
+        ({"url": "redis://localhost/3", "cluster": True}, "neither a socket file nor a database number"),
+        ({"url": "unix:///run/redis.sock", "cluster": True}, "neither a socket file nor a database number"),
+        ({"client": "redis://localhost"}, "must be a redis.Redis"),
+        ({"client": redis.asyncio.Redis()}, "not an async one"),
+        ({"client": redis.Redis().pipeline()}, "must be a redis.Redis"),
+        ({"client": redis.Redis(), "cluster": True}, "cluster goes with url"),
+        ({"url": "redis://localhost", "key_prefix": "{chat}"}, "braces"),
+    ],
+)
+def test_wrong_options_are_refused_without_a_server(options: dict[str, t.Any], reason: str) -> None:
+    with pytest.raises(ConfigurationError, match=reason) as caught:
+        RedisPlugin(options)
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["redis+cluster://localhost:7000", "rediss+cluster://:secret@localhost:7000/0"])
+def test_a_url_may_say_that_it_is_of_a_cluster(url: str) -> None:
+    plugin = RedisPlugin({"url": url})
+    assert plugin.options.url == url
+    assert "secret" not in repr(plugin.options)
+
+
+def test_all_keys_of_a_scope_are_in_one_slot_and_name_nothing_of_a_visitor(
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str
+) -> None:
+    plugin = make_plugin(threads="many")
+    scope = Scope("user:*[a]{b}\r\n", "support")
+    for thread_id in ("thread*", "{thread}", "thread"):
+        plugin.append_messages(scope, thread_id, exchange("1"), key="q*")
+    names = keys_of(client, key_prefix)
+    assert len(names) == 2 + 3 * 4
+    assert len({key_slot(name.encode()) for name in names}) == 1
+    assert not [name for name in names if set(name.removeprefix(key_prefix)) - set("{}:0123456789abcdefcurntmsagfodky")]
+    plugin.delete_thread(scope, "thread")
+    assert plugin.has_thread(scope, "thread*")
+    assert plugin.has_thread(scope, "{thread}")
+
+
+def test_every_type_is_the_one_that_is_looked_for(
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str
+) -> None:
+    make_plugin().append_messages(OWNER, THREAD, exchange("1"), key="k")
+    expected = types_of(index_name(key_prefix, OWNER), thread_digest(THREAD))
+    assert {name: client.type(name) for name in keys_of(client, key_prefix)} == expected
+
+
+def test_all_keys_have_one_deadline_which_every_write_refreshes(
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str
+) -> None:
+    plugin = make_plugin(expiry=1000)
+    clock = plugin.clock = ManualClock()
+    CALLS["append"](plugin)
+    before = set_of_deadlines(client, key_prefix)
+    for name in ("append", "answer", "start", "end", "save", "clear"):
+        clock.advance(SLACK)
+        # The next write, whatever it is, moves the deadline by as much as the clock has moved.
+        CALLS[name](plugin) if name != "append" else plugin.append_messages(OWNER, THREAD, [user("6")])
+        found = set_of_deadlines(client, key_prefix)
+        assert len(before) == len(found) == 1, name
+        assert 0 < max(client.pttl(key) for key in keys_of(client, key_prefix)) <= (1001 + SLACK) * 1000
+    assert plugin.has_thread(OWNER, THREAD)
+
+
+def set_of_deadlines(client: redis.Redis, prefix: str) -> set[int]:
+    return {t.cast(t.Any, client).pexpiretime(key) for key in keys_of(client, prefix)}
+
+
+LATER: list[cabc.Callable[[RedisPlugin], object]] = [
+    lambda plugin: plugin.append_messages(OWNER, THREAD, [user("found", "id")]),
+    lambda plugin: plugin.append_messages(OWNER, THREAD, [user("keys")], key="k"),
+    CALLS["start"],
+    CALLS["save"],
+]
+
+
+@pytest.mark.parametrize("later", LATER)
+def test_no_part_that_comes_later_is_without_a_deadline(
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str, later: cabc.Callable[[RedisPlugin], object]
+) -> None:
+    plugin = make_plugin(expiry=1000)
+    # Neither ids nor turns nor a key: the thread has two keys yet.
+    plugin.append_messages(OWNER, THREAD, [user("plain")])
+    later(plugin)
+    found = set_of_deadlines(client, key_prefix)
+    assert len(found) == 1
+    assert found.pop() > 0
+
+
+def test_a_lease_beyond_the_expiry_moves_the_deadline(
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str
+) -> None:
+    plugin = make_plugin(expiry=10)
+    CALLS["start"](plugin)
+    plugin.renew_turns([(OWNER, THREAD, "t-1")], plugin.clock() + 5000)
+    assert {client.ttl(key) > 4900 for key in keys_of(client, key_prefix)} == {True}
+
+
+@pytest.mark.parametrize("before", [None, 1000])
+def test_without_an_expiry_no_key_has_a_deadline(
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str, before: int | None
+) -> None:
+    CALLS["append"](make_plugin(expiry=before))
+    plugin = make_plugin(expiry=None)
+    for name in ("answer", "start", "renew", "end"):
+        CALLS[name](plugin)
+        assert set_of_deadlines(client, key_prefix) == {-1}, name
+
+
+def test_the_greatest_expiry_is_no_problem(make_plugin: MakePlugin) -> None:
+    plugin = make_plugin(expiry=2**53)
+    CALLS["append"](plugin)
+    assert plugin.has_thread(OWNER, THREAD)
+
+
+def test_no_key_is_left_after_a_deletion(make_plugin: MakePlugin, client: redis.Redis, key_prefix: str) -> None:
+    plugin = make_plugin()
+    for name in ("append", "answer", "start", "delete"):
+        CALLS[name](plugin)
+    assert keys_of(client, key_prefix) == []
+
+
+def test_an_entry_of_a_thread_that_is_gone_is_dropped_by_who_meets_it(
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str
+) -> None:
+    plugin = make_plugin(threads="many", max_threads=2)
+    index = index_name(key_prefix, OWNER)
+    for name in ("1", "2"):
+        plugin.append_messages(OWNER, f"thread-{name}", exchange(name))
+    for key in keys_of(client, f"{index}:{thread_digest('thread-2')}"):
+        client.delete(key)
+    plugin.append_messages(OWNER, "thread-3", exchange("3"))
+    assert plugin.has_thread(OWNER, "thread-3")
+    assert client.zscore(index, thread_digest("thread-1")) is None or (
+        client.zscore(index, thread_digest("thread-2")) is None
+    )
+    assert plugin.move_threads(OWNER, OTHER) == 0
+    assert keys_of(client, index) == []
+
+
+def test_a_prefix_with_glob_characters_meets_no_foreign_key(
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str
+) -> None:
+    prefix = f"{key_prefix}c*[a-z]?\\:"
+    foreign = {f"{key_prefix}{name}": name for name in ("c*[a-z]?x", "cxaxx:", "cat", "c*aa\\:", "c*[a-z]?")}
+    for name, value in foreign.items():
+        client.set(name, value)
+    plugin = make_plugin(key_prefix=prefix, max_threads=1, threads="many")
+    for call in CALLS.values():
+        call(plugin)
+    plugin.append_messages(OWNER, "thread-2", exchange("1"))
+    assert {name: client.get(name) for name in foreign} == foreign
+    plugin.delete_thread(OWNER, "thread-2")
+    plugin.delete_thread(OTHER, THREAD)
+    assert keys_of(client, prefix) == []
+
+
+PARTS_READ = ["", ":current", f":{thread_digest(THREAD)}", f":{thread_digest(THREAD)}:messages"]
+PARTS_WRITTEN = [f":{thread_digest(THREAD)}:found", f":{thread_digest(THREAD)}:keys"]
+
+
+@pytest.mark.parametrize(
+    ("part", "call"),
+    [(part, call) for part in PARTS_READ for call in CALLS]
+    + [(part, call) for part in PARTS_WRITTEN for call in WRITES],
+)
+def test_a_key_of_another_type_is_named_and_nothing_is_changed(
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str, part: str, call: str
+) -> None:
+    plugin = make_plugin()
+    live = LiveTurn("t-1", "q-3", "a-3", plugin.clock() + 30)
+    plugin.start_turn(OWNER, THREAD, user("0", "q-3"), key="q0", live=live)
+    plugin.append_messages(OWNER, THREAD, [user("0", "q-1", "t")], key="k0")
+    misplaced = f"{index_name(key_prefix, OWNER)}{part}"
+    client.delete(misplaced)
+    client.rpush(misplaced, "hunter2")
+    before = contents(client, key_prefix)
+    try:
+        CALLS[call](plugin)
+    except StorageError as error:
+        assert f"the key {misplaced!r} is a list" in str(error)
+        assert "hunter2" not in str(error)
+        assert isinstance(error.__cause__, redis.ResponseError)
+    else:
+        # The operation has no use for that key.
+        assert call not in WRITES
+    assert contents(client, key_prefix) == before
+
+
+@pytest.mark.parametrize("member", ["no sequence", "9 {half", '9 {"role": "nobody"}'])
+def test_a_corrupt_message_is_reported_and_kept(
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str, member: str
+) -> None:
+    plugin = make_plugin()
+    CALLS["append"](plugin)
+    key = f"{index_name(key_prefix, OWNER)}:{thread_digest(THREAD)}:messages"
+    client.zadd(key, {member: 9})
+    before = contents(client, key_prefix)
+    for load in ("load", "load before", "load after", "load current"):
+        with pytest.raises(CorruptRecord):
+            CALLS[load](plugin)
+    assert contents(client, key_prefix) == before
+
+
+@pytest.mark.parametrize("member", ["no sequence", "2 {half", '2 ["a list"]'])
+def test_a_corrupt_message_does_not_leave_half_a_batch(
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str, member: str
+) -> None:
+    plugin = make_plugin(max_messages=2)
+    plugin.append_messages(OWNER, THREAD, exchange("1"))
+    key = f"{index_name(key_prefix, OWNER)}:{thread_digest(THREAD)}:messages"
+    client.zremrangebyscore(key, 2, 2)
+    client.zadd(key, {member: 2})
+    plugin.append_messages(OWNER, THREAD, [user("2"), user("3"), user("4")], key="k")
+    assert texts(plugin.load_messages(OWNER, THREAD)) == ["3", "4"]
+    assert plugin.append_messages(OWNER, THREAD, [user("5")], key="k") == Appended(THREAD, 3, repeated=True)
+
+
+def test_what_is_trimmed_or_forgotten_takes_no_room(
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str
+) -> None:
+    plugin = make_plugin(max_messages=4)
+    for n in range(400):
+        plugin.append_messages(OWNER, THREAD, exchange(str(n)), key=f"k{n}")
+    thread = f"{index_name(key_prefix, OWNER)}:{thread_digest(THREAD)}"
+    assert client.zcard(f"{thread}:messages") == 4 + 1
+    assert client.hlen(f"{thread}:found") == 4 + 2
+    assert 100 <= client.hlen(f"{thread}:keys") <= 150
+    assert plugin.append_messages(OWNER, THREAD, exchange("x"), key="k300") == Appended(THREAD, 601, repeated=True)
+
+
+def test_a_turn_in_two_places_is_trimmed_whole(make_plugin: MakePlugin) -> None:
+    plugin = make_plugin(max_messages=3)
+    plugin.append_messages(OWNER, THREAD, [user("1", turn="1"), user("2", turn="2")])
+    plugin.append_messages(OWNER, THREAD, [ChatMessage("assistant", "late", turn="1")])
+    plugin.append_messages(OWNER, THREAD, [user("3", turn="3")])
+    assert texts(plugin.load_messages(OWNER, THREAD)) == ["2", "3"]
+
+
+def test_numbers_beyond_what_a_score_holds_are_refused(make_plugin: MakePlugin) -> None:
+    plugin = make_plugin()
+    plugin.save_messages(OWNER, THREAD, [user("1").numbered(2**53)])
+    assert [message.sequence for message in plugin.load_messages(OWNER, THREAD)] == [2**53]
+    with pytest.raises(ValueError, match="sequence"):
+        plugin.save_messages(OWNER, THREAD, [user("1").numbered(2**53 + 1)])
+
+
+@pytest.mark.parametrize("messages", [[], exchange("late")])
+@pytest.mark.parametrize("has_conversation", [False, True])
+def test_a_move_that_was_interrupted_is_repeated_with_the_same_result(
+    make_plugin: MakePlugin,
+    monkeypatch: pytest.MonkeyPatch,
+    has_conversation: bool,
+    messages: list[ChatMessage],
+) -> None:
+    plugin = make_plugin()
+    plugin.append_messages(OWNER, THREAD, exchange("1"), key="k")
+    expected = exchange("1") + messages
+    if has_conversation:
+        plugin.append_messages(OTHER, "thread-2", exchange("2"))
+        expected = exchange("2") + expected
+    with monkeypatch.context() as patch:
+        # The old thread cannot be deleted after it was copied.
+        patch.setattr(scripts, "DELETE", None)
+        with pytest.raises(AttributeError):
+            plugin.move_threads(OWNER, OTHER)
+    if messages:
+        plugin.append_messages(OWNER, THREAD, messages)
+    assert plugin.move_threads(OWNER, OTHER) == 0
+    current, found = plugin.load_current(OTHER)
+    assert current == ("thread-2" if has_conversation else THREAD)
+    assert found == expected
+    assert not plugin.has_thread(OWNER, THREAD)
+
+
+def test_only_an_ongoing_thread_is_the_ongoing_one_after_a_move(make_plugin: MakePlugin) -> None:
+    plugin = make_plugin(threads="many")
+    for name in ("1", "2"):
+        plugin.append_messages(OWNER, f"thread-{name}", exchange(name))
+    plugin.delete_thread(OWNER, "thread-1")
+    assert plugin.move_threads(OWNER, OTHER) == 0
+    assert plugin.has_thread(OTHER, "thread-2")
+    assert plugin.current_thread(OTHER) is None
+
+
+def test_each_operation_is_one_round_trip_whatever_the_length_and_searches_no_keys(make_node: MakeNode) -> None:
+    node = make_node()
+    plugin = RedisPlugin({"url": node.url})
+    work: list[dict[str, int]] = []
+    with redis.Redis.from_url(node.url) as client:
+        for length in (2, 2000):
+            plugin.append_messages(OWNER, THREAD, [user("old")] * length)
+            for name, call in CALLS.items():
+                if name != "move":
+                    call(plugin)
+                    plugin.append_messages(OWNER, THREAD, [user("more")])
+            plugin.append_messages(OWNER, THREAD, [user("old")] * length)
+            client.config_resetstat()
+            for name in ("load", "load current", "start", "renew", "end"):
+                CALLS[name](plugin)
+            found = t.cast("dict[str, dict[str, t.Any]]", client.info("commandstats"))
+            work.append({name: found[name]["calls"] for name in found if "config" not in name and "info" not in name})
+            plugin.delete_thread(OWNER, THREAD)
+    plugin.close()
+    assert work[0] == work[1]
+    assert work[0]["cmdstat_evalsha"] == 4
+    assert not {name for name in work[0] if "keys" in name or "scan" in name or "time" == name}
+
+
+def test_scripts_that_the_server_has_forgotten_are_sent_again(make_node: MakeNode) -> None:
+    node = make_node()
+    plugin = RedisPlugin({"url": node.url})
+    with redis.Redis.from_url(node.url) as client:
+        for call in CALLS.values():
+            client.script_flush()
+            call(plugin)
+        plugin.append_messages(OWNER, THREAD, exchange("1"))
+        client.script_flush()
+        assert plugin.load_current(OWNER)[1] == exchange("1")
+    plugin.close()
+
+
+def test_a_client_of_the_site_is_not_closed(make_plugin: MakePlugin, redis_url: str) -> None:
+    with redis.Redis.from_url(redis_url, decode_responses=True, encoding="latin-1") as client:
+        plugin = make_plugin(client=client)
+        plugin.append_messages(OWNER, THREAD, [user("你好")])
+        assert texts(plugin.load_messages(OWNER, THREAD)) == ["你好"]
+        [connection] = t.cast(t.Any, client.connection_pool)._available_connections
+        plugin.close()
+        assert connection._sock is not None
+        assert client.ping()
+        with pytest.raises(StorageError, match="closed"):
+            plugin.has_thread(OWNER, THREAD)
+
+
+@pytest.mark.parametrize("protocol", [2, 3])
+def test_either_protocol_will_do(make_plugin: MakePlugin, redis_url: str, protocol: int) -> None:
+    plugin = make_plugin(url=f"{redis_url}?protocol={protocol}")
+    for call in list(CALLS.values())[:-2]:
+        call(plugin)
+    assert plugin.current_thread(OWNER) == THREAD
+
+
+def test_threads_of_the_process_work_at_once(make_plugin: MakePlugin) -> None:
+    plugin = make_plugin()
+    together([functools.partial(plugin.append_messages, OWNER, THREAD, exchange(str(n)), key=str(n)) for n in range(8)])
+    assert len(plugin.load_messages(OWNER, THREAD)) == 16
