@@ -133,6 +133,9 @@ class Conversation:
             messages = self._read(location, limit, before)
         start = _page_start(messages, limit)
         cursor = sequence_of(messages[start - 1]) + 1 if start else None
+        if cursor is None and len(messages) > limit + OVERLAP:
+            # A turn that is longer than what was read: there may be older ones.
+            cursor = sequence_of(messages[0])
         return Page(location.thread_id, by_turn(messages[start:]), settled.running, cursor)
 
     def turn(self, question: str | ChatMessage | cabc.Mapping[str, t.Any] | None) -> Turn:

@@ -32,6 +32,7 @@ from .provider import check_provider
 from .provider import plain_provider
 from .provider import Provider
 from .unfinished import end_failed_turns
+from .unfinished import end_refused_turns
 from .visitor import NamedVisitor
 from .visitor import Visitor
 from .web import BLUEPRINT
@@ -86,6 +87,7 @@ class ChatMemory:
         app.extensions["chat_memory"] = self
         register_web(app, settings)
         app.after_request(close_pointers)
+        app.after_request(end_refused_turns)
         app.teardown_request(end_failed_turns)
         _drop_at_logout(app)
 

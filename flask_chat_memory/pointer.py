@@ -119,13 +119,15 @@ class Pointer:
         anonymous = self._anonymous
         kept = keep_threads and anonymous is not None and self._stored.get("owner") == _mark(anonymous)
         hints = [dict(self._stored.get(name, {})) if kept else self._hints(name) for name in _HINTS]
+        if keep_threads and not kept:
+            hints[0] = {**self._left_threads(), **hints[0]}
         self._anonymous = None
         self._write(*hints)
 
     @property
     def _closed(self) -> bool:
         """Whether the session has been saved: whatever is written now would be lost."""
-        return not flask.has_request_context() or bool(flask.g.get(_CLOSED))
+        return not flask.has_request_context() or _CLOSED in flask.request.environ
 
     def _hints(self, name: str) -> dict[str, t.Any]:
         """Return chatbot -> thread id, if this owner left them."""
@@ -161,12 +163,12 @@ def _refused() -> RequestRefused:
 
 _HINTS = ("threads", "reserved")
 _DICTS = (*_HINTS, "left")
-_CLOSED = "_chat_memory_closed"
+_CLOSED = "flask_chat_memory.closed"
 
 
 def close_pointers(response: flask.Response) -> flask.Response:
     """Note, after the view, that the session of the request is about to be saved."""
-    flask.g.setdefault(_CLOSED, True)
+    flask.request.environ[_CLOSED] = True
     return response
 
 

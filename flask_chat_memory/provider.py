@@ -30,7 +30,7 @@ def check_provider(function: object) -> None:
         raise ConfigurationError(f"a provider is a function, not {type(function).__name__}")
     name = getattr(function, "__name__", type(function).__name__)
     called = _called(function)
-    if inspect.isasyncgenfunction(called):
+    if inspect.isasyncgenfunction(called) or inspect.isasyncgenfunction(function):
         raise ConfigurationError(f"provider {name} is an async generator; make it a plain generator that yields text")
     if inspect.iscoroutinefunction(called) and importlib.util.find_spec("asgiref") is None:
         raise ConfigurationError(f"provider {name} is async; install flask[async]")

@@ -12,7 +12,9 @@ logger = logging.getLogger(__name__)
 
 
 class Ending(t.Protocol):
-    """What a stream needs of a turn: the ways to end it, each with the text that came."""
+    """What a stream needs of a turn: to begin the answer, and the ways to end it, each with the text that came."""
+
+    def begin(self) -> None: ...
 
     def finish(self, text: str) -> object: ...
 
@@ -39,6 +41,7 @@ class AnswerStream:
         return self
 
     def __next__(self) -> str:
+        self._turn.begin()
         try:
             piece = next(self._pieces)
             if not isinstance(piece, str):

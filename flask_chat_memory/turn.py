@@ -96,6 +96,7 @@ class Turn:
         self._recorded: list[ChatMessage] = []
         self._stored = self.repeated
         self._streaming = False
+        self.begun = False
         self._ending = threading.Lock()
         if self.lease and not self.repeated:
             leases.hold(self)
@@ -139,6 +140,15 @@ class Turn:
         # Only an answer has a status: it is what a repeat looks for.
         kept = {name: value for name, value in message.to_dict().items() if name != "status"}
         self._recorded.append(self._stamped(ChatMessage.from_dict(kept), new_id()))
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether the turn waits for an answer that nobody is passing on."""
+        return self.answer is None and not self._streaming
+
+    def begin(self) -> None:
+        """Note that pieces of the answer are on their way: from now on, whoever passes them on ends the turn."""
+        self.begun = True
 
     def finish(self, text: str, usage: object = None, model: str | None = None) -> ChatMessage:
         """Store the complete answer and return it.

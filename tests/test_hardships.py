@@ -11,6 +11,7 @@ import pytest
 from markupsafe import Markup
 
 from flask_chat_memory import ChatMemory
+from flask_chat_memory import ChatMessage
 from flask_chat_memory import ConfigurationError
 from flask_chat_memory import Scope
 from flask_chat_memory.live import LEASE
@@ -103,3 +104,77 @@ def test_a_blueprint_of_the_same_name_is_told_of(tmp_path: pathlib.Path) -> None
     with pytest.raises(ConfigurationError, match="blueprint 'chat_memory'"):
         ChatMemory(app)
     assert "chat_memory" not in app.extensions
+
+
+def test_an_app_context_that_stays_does_not_close_the_session_for_ever(new_site: MakeSite) -> None:
+    site = new_site()
+    with site.app.app_context():
+        for _ in range(3):
+            assert site.browser().ask("hello").status_code == 200
+
+
+def test_an_inner_request_that_fails_leaves_the_outer_turn_alone(new_site: MakeSite) -> None:
+    site = new_site()
+    site.app.testing = False
+
+    def broken() -> str:
+        raise RuntimeError("in the inner view")
+
+    def outer() -> str:
+        turn = site.memory.conversation().turn("hi")
+        assert site.app.test_client().get("/broken").status_code == 500
+        return turn.finish("good").text
+
+    site.app.add_url_rule("/broken", view_func=broken)
+    site.app.add_url_rule("/outer", view_func=outer, methods=["POST"])
+    browser = site.browser()
+    assert browser.client.post("/outer").text == "good"
+    assert [item["text"] for item in browser.history()["messages"]] == ["hi", "good"]
+
+
+def test_a_turn_whose_request_was_refused_is_over_at_once(new_site: MakeSite) -> None:
+    site = new_site()
+
+    def refusing() -> str:
+        site.memory.conversation().turn("hi")
+        flask.abort(400)
+
+    site.app.add_url_rule("/refusing", view_func=refusing, methods=["POST"])
+    browser = site.browser()
+    assert browser.client.post("/refusing").status_code == 400
+    assert [item["status"] for item in browser.history()["messages"]] == [None, "failed"]
+
+
+def test_what_came_before_a_very_long_turn_can_be_reached(new_site: MakeSite) -> None:
+    site = new_site(CHAT_MEMORY_PRELOAD=10)
+    site.browser().ask("warm up")
+    with site.app.app_context():
+        conversation = site.memory.start_conversation("user:1")
+        conversation.turn("first").finish("answer")
+        turn = conversation.turn("long")
+        for number in range(20):
+            turn.record(ChatMessage("assistant", None, tool_calls=[{"id": f"c{number}"}]))
+            turn.record(ChatMessage("tool", "result", tool_call_id=f"c{number}"))
+        turn.finish("at last")
+        texts: list[str] = []
+        cursor = None
+        for _ in range(10):
+            page = conversation.page(10, cursor)
+            texts = [message.text for message in page.messages if message.role == "user"] + texts
+            cursor = page.cursor
+            if cursor is None:
+                break
+        assert texts == ["first", "long"]
+
+
+def test_a_database_file_that_is_made_anew_is_private_again(tmp_path: pathlib.Path) -> None:
+    plugin = SQLAlchemyPlugin({"url": f"sqlite:///{tmp_path}/chat.sqlite3"})
+    plugin.save_messages(Scope(OWNER), "thread", [])
+    for file in tmp_path.iterdir():
+        file.unlink()
+    plugin._database._engine.dispose()
+    with pytest.raises(Exception, match="database failed"):
+        plugin.has_thread(Scope(OWNER), "thread")
+    plugin.save_messages(Scope(OWNER), "thread", [])
+    assert {file.stat().st_mode & 0o777 for file in tmp_path.iterdir()} == {0o600}
+    plugin.close()

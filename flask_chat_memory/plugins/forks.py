@@ -11,13 +11,57 @@ PATIENCE = 2.0
 """Seconds that a fork waits for work under a lock to end."""
 
 
+class Holdable(t.Protocol):
+    """A lock that can be waited for."""
+
+    def acquire(self, *, timeout: float) -> bool: ...
+
+    def release(self) -> None: ...
+
+
 class Forkable(t.Protocol):
     """What is shared by the threads of a process and must survive a fork."""
 
-    lock: threading.RLock
+    @property
+    def lock(self) -> Holdable: ...
 
     def after_fork(self) -> None:
         """Start afresh in the child."""
+
+
+class ReadersGate:
+    """A lock that any number may pass at once, until a fork holds it."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._inside = 0
+        self._held = False
+
+    def __enter__(self) -> None:
+        with self._changed:
+            while self._held:
+                self._changed.wait()
+            self._inside += 1
+
+    def __exit__(self, *_error: object) -> None:
+        with self._changed:
+            self._inside -= 1
+            if self._held and not self._inside:
+                self._changed.notify_all()
+
+    def acquire(self, *, timeout: float) -> bool:
+        with self._changed:
+            self._held = True
+            if self._changed.wait_for(lambda: not self._inside, timeout):
+                return True
+            self._held = False
+            self._changed.notify_all()
+            return False
+
+    def release(self) -> None:
+        with self._changed:
+            self._held = False
+            self._changed.notify_all()
 
 
 # One fork at a time; held from before the fork until after it.

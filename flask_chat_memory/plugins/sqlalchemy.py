@@ -232,10 +232,6 @@ class SQLAlchemyPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThr
     def close(self) -> None:
         self._database.close()
 
-    def after_fork(self) -> None:
-        super().after_fork()
-        self._database.after_fork()
-
     @contextlib.contextmanager
     def _writing(self) -> cabc.Iterator[Writer]:
         with self._turn_to_write(), self._database.writing() as transaction:

@@ -20,6 +20,8 @@ from sqlalchemy.schema import CreateTable
 
 from ...errors import ConfigurationError
 from ...errors import StorageError
+from ..forks import ReadersGate
+from ..forks import rest_in_forks
 from .tables import Tables
 
 BUSY_TIMEOUT = 10.0
@@ -103,6 +105,8 @@ class Database:
         self._inherited: list[sa.Pool] = []
         self._prepared: dict[sa.Executable, _Prepared] = {}
         self._creating = threading.Lock()
+        self.lock = ReadersGate()
+        rest_in_forks(self)
 
     def prepare(self, statement: sa.Executable) -> _Prepared:
         """Return the statement compiled for the database's dialect, which is done once."""
@@ -113,7 +117,7 @@ class Database:
 
     def rows(self, statement: sa.Executable, parameters: Parameters) -> list[Row]:
         """Run one statement that only reads."""
-        with self._errors:
+        with self.lock, self._errors:
             connection = self._connection()
             try:
                 return Transaction(self, connection).rows(statement, parameters)
@@ -142,6 +146,7 @@ class Database:
     def after_fork(self) -> None:
         """Forget the connections of the parent process, which goes on using them."""
         self._creating = threading.Lock()
+        self.lock = ReadersGate()
         # Kept, for even closing a connection of the parent would disturb it.
         self._inherited.append(self._engine.pool)
         self._engine.dispose(close=False)
@@ -162,8 +167,6 @@ class Database:
         with self._creating:
             if self._ready:
                 return
-            if self._owns_engine:
-                _make_private_file(self._engine.url.database or "")
             if self._create_tables:
                 create_tables_once(self._engine, self._tables)
             self._ready = True
@@ -200,6 +203,11 @@ def create_tables_once(engine: sa.Engine, tables: Tables) -> None:
 def sqlite_engine(url: str) -> sa.Engine:
     """Make an engine for a SQLite file: write-ahead log, patient with locks, every commit on disk."""
     engine = sa.create_engine(url, connect_args={"timeout": BUSY_TIMEOUT})
+
+    @sa.event.listens_for(engine, "do_connect")
+    def keep_private(*_facts: object) -> None:
+        # Each time, for the file may have been removed since.
+        _make_private_file(engine.url.database or "")
 
     @sa.event.listens_for(engine, "connect")
     def configure(connection: t.Any, _record: object) -> None:
