@@ -31,7 +31,6 @@ from .redis_.names import index_name
 from .redis_.names import thread_digest
 from .redis_.packing import MAX_SEQUENCE
 from .redis_.packing import pack
-from .redis_.packing import tokens
 from .redis_.packing import unpack
 from .redis_.packing import unpack_end
 from .redis_.packing import unpack_live
@@ -42,6 +41,7 @@ from .rules import check_range
 from .rules import is_thread_id
 from .rules import KEYS_KEPT
 from .rules import new_id
+from .rules import tokens_of
 
 SLACK = 60
 """Seconds that Redis keeps what is expired; until then, expired is what is so by the clock of the plugin."""
@@ -123,7 +123,7 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads)
         check_append(thread_id, None)
         messages = list(messages)
         packed, bodies = pack(messages)
-        self._write(scripts.REPLACE, scope, thread_id, bodies, messages=packed, tokens=tokens(messages))
+        self._write(scripts.REPLACE, scope, thread_id, bodies, messages=packed, tokens=sum(map(tokens_of, messages)))
 
     def delete_thread(self, scope: Scope, thread_id: str) -> bool:
         return is_thread_id(thread_id) and bool(self._write(scripts.DELETE, scope, thread_id))
@@ -217,7 +217,7 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads)
             bodies,
             repeatable=key is not None,
             messages=packed,
-            tokens=tokens(messages),
+            tokens=sum(map(tokens_of, messages)),
             key=key,
             reply_to=None if reply_to is None else clean(reply_to),
             **turn,

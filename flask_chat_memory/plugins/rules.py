@@ -74,6 +74,14 @@ def sequence_of(message: ChatMessage) -> int:
     return t.cast(int, message.sequence)
 
 
+def tokens_of(message: ChatMessage) -> int:
+    """Return what a message adds to the tokens of its thread."""
+    usage = message.usage
+    if usage is None:
+        return 0
+    return usage.total if usage.total is not None else (usage.input or 0) + (usage.output or 0)
+
+
 def number(messages: cabc.Iterable[ChatMessage], last: int = 0) -> list[ChatMessage]:
     """Number the messages of a whole thread.
 

@@ -10,6 +10,7 @@ import msgspec
 from ...errors import CorruptRecord
 from ...message import ChatMessage
 from ..base import LiveTurn
+from ..rules import tokens_of
 from .names import ThreadFiles
 
 NOTHING = msgspec.Raw(b"")
@@ -93,7 +94,7 @@ class Entry(t.NamedTuple):
 
     @classmethod
     def of(cls, message: ChatMessage) -> Entry:
-        return cls(message.to_json(), message.role, message.turn, _tokens(message), message.model)
+        return cls(message.to_json(), message.role, message.turn, tokens_of(message), message.model)
 
 
 class Summary(msgspec.Struct, frozen=True, gc=False):
@@ -186,13 +187,6 @@ def newest_overlap(
             overlap = sequence
         turn, last = entry.turn, sequence
     return overlap
-
-
-def _tokens(message: ChatMessage) -> int:
-    usage = message.usage
-    if usage is None:
-        return 0
-    return usage.total if usage.total is not None else (usage.input or 0) + (usage.output or 0)
 
 
 _encode = msgspec.json.Encoder().encode

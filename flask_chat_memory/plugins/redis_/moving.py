@@ -11,10 +11,10 @@ import secrets
 import typing as t
 
 from ..base import Scope
+from ..rules import tokens_of
 from . import scripts
 from .names import index_name
 from .packing import pack
-from .packing import tokens
 from .packing import unpack
 from .server import Server
 
@@ -75,7 +75,7 @@ class Move:
             "created": head[b"created"].decode(),
             "active": head[b"active"].decode(),
             "sequence": int(head[b"sequence"]),
-            "tokens": tokens(messages),
+            "tokens": sum(map(tokens_of, messages)),
             "messages": packed,
             "known": list(zip(*[iter(key.decode() for key in keys)] * 2, strict=True)),
             "key": f"adopt:{thread_id}",

@@ -72,13 +72,3 @@ def unpack_live(packed: bytes) -> list[LiveTurn]:
         return [LiveTurn(turn, *ids, float(lease)) for turn, (lease, _, ids) in records]
     except msgspec.DecodeError as error:
         raise CorruptRecord("the stored live records of a thread cannot be read") from error
-
-
-def tokens(messages: cabc.Iterable[ChatMessage]) -> int:
-    """Return how many tokens these messages have used, as far as it is known."""
-    used = [message.usage for message in messages]
-    return sum(
-        usage.total if usage.total is not None else (usage.input or 0) + (usage.output or 0)
-        for usage in used
-        if usage is not None
-    )

@@ -14,6 +14,7 @@ from ..options import PluginOptions
 from ..rules import KEYS_KEPT
 from ..rules import number
 from ..rules import sequence_of
+from ..rules import tokens_of
 from .database import Transaction
 from .statements import Statements
 from .tables import scope_key
@@ -241,7 +242,7 @@ class Writer:
     def _touch(self, key: str, *, last: int, added: int, messages: cabc.Iterable[ChatMessage]) -> None:
         self._run(
             self._statements.touch_thread,
-            {"this": key, "last": last, "added": added, "more": sum(map(_tokens, messages)), **self._times},
+            {"this": key, "last": last, "added": added, "more": sum(map(tokens_of, messages)), **self._times},
         )
 
     def _trim(self, key: str, count: int) -> None:
@@ -269,10 +270,3 @@ class Writer:
         if excess > 0:
             for (key,) in self._rows(self._statements.idle_longest, {**of_scope, "excess": excess}):
                 self.remove(scope, key)
-
-
-def _tokens(message: ChatMessage) -> int:
-    usage = message.usage
-    if usage is None:
-        return 0
-    return usage.total if usage.total is not None else (usage.input or 0) + (usage.output or 0)
