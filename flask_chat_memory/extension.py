@@ -81,9 +81,9 @@ class ChatMemory:
         settings = read_settings(app.config, self.plugins)
         _check_names(self._providers, settings)
         configured = [chatbot.plugin for chatbot in settings.chatbots.values() if chatbot.plugin]
-        self._states[app] = _State(settings, PluginInstances(self.plugins, self._settings_loader, configured))
         if settings.url_prefix is not None and BLUEPRINT in app.blueprints:
             raise ConfigurationError(f"the app has a blueprint {BLUEPRINT!r} already; give that one another name")
+        self._states[app] = _State(settings, PluginInstances(self.plugins, self._settings_loader, configured))
         app.extensions["chat_memory"] = self
         register_web(app, settings)
         app.after_request(close_pointers)

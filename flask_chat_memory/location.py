@@ -61,18 +61,18 @@ class Location:
 
     def newest(self, limit: int) -> list[ChatMessage]:
         """Return the newest messages, oldest first; where the store can, thread and messages are found in one go."""
-        if not self._looked and self._one and isinstance(self.plugin, CurrentThread):
+        if self._looked:
+            return self.load(limit)
+        found: str | None = None
+        messages: list[ChatMessage] = []
+        if self._one and isinstance(self.plugin, CurrentThread):
             found, messages = self.plugin.load_current(self.scope, limit=limit)
-            if found is not None:
-                self._found, self._looked = found, True
-                return messages
-        if not self._looked and self._candidate is not None:
-            # Messages prove that the thread is there, without a second question.
+        if found is None and self._candidate is not None:
             messages = self.plugin.load_messages(self.scope, self._candidate, limit=limit)
-            if messages:
-                self._found, self._looked = self._candidate, True
-                return messages
-        return self.load(limit)
+            # Messages prove that the thread is there, without a second question.
+            found = self._candidate if messages else self._existing_candidate()
+        self._found, self._looked = found, True
+        return messages
 
     def load(self, limit: int | None = None, before: int | None = None) -> list[ChatMessage]:
         if self.thread_id is None:
@@ -84,7 +84,9 @@ class Location:
             current = self.plugin.current_thread(self.scope)
             if current is not None:
                 return current
-        if self._candidate is None:
-            return None
+        return self._existing_candidate()
+
+    def _existing_candidate(self) -> str | None:
         # Even a reserved id: an old session that was saved late may still call reserved what is stored by now.
-        return self._candidate if self.plugin.has_thread(self.scope, self._candidate) else None
+        candidate = self._candidate
+        return candidate if candidate is not None and self.plugin.has_thread(self.scope, candidate) else None

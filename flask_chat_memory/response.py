@@ -75,9 +75,15 @@ def json_response(turn: Answered, stream: AnswerStream) -> flask.Response:
     return response
 
 
+def keep_private(response: flask.Response) -> flask.Response:
+    """Keep a response out of all caches, that of the Back button included."""
+    response.headers["Cache-Control"] = "private, no-store"
+    return response
+
+
 def add_headers(turn: Answered, response: flask.Response) -> flask.Response:
     """Announce the ids under which question and answer are stored, and keep the response out of caches."""
-    response.headers["Cache-Control"] = "private, no-store"
+    keep_private(response)
     for header, value in (
         (THREAD_HEADER, turn.thread_id),
         (QUESTION_HEADER, turn.question.id),

@@ -14,6 +14,7 @@ import cachelib.file
 import flask
 import flask_login
 import flask_session
+import pytest
 import werkzeug.test
 
 from flask_chat_memory import ChatMemory
@@ -72,6 +73,16 @@ def add_login(app: flask.Flask) -> None:
     def logout() -> str:
         flask_login.logout_user()
         return "logged out"
+
+
+SESSIONS = pytest.mark.parametrize("sessions", ["cookie", "files"])
+PLUGINS = pytest.mark.parametrize("plugin", ["in_memory", "sqlalchemy"])
+THREADS = pytest.mark.parametrize("threads", ["one", "many"])
+
+
+def said(*texts: str) -> list[str]:
+    """Return what a page shows after these questions to :func:`echo`."""
+    return [line for text in texts for line in (text, f"You said: {text}")]
 
 
 def echo(turn: Turn) -> str:

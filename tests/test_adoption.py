@@ -12,17 +12,13 @@ from flask_chat_memory import Turn
 
 from .apps import Browser
 from .apps import PATIENCE
+from .apps import PLUGINS
+from .apps import said
+from .apps import SESSIONS
 from .apps import Site
+from .apps import THREADS
 from .conftest import MakeSite
 from .five_methods import FiveMethodsPlugin
-
-SESSIONS = pytest.mark.parametrize("sessions", ["cookie", "files"])
-PLUGINS = pytest.mark.parametrize("plugin", ["in_memory", "sqlalchemy"])
-THREADS = pytest.mark.parametrize("threads", ["one", "many"])
-
-
-def said(*texts: str) -> list[str]:
-    return [line for text in texts for line in (text, f"You said: {text}")]
 
 
 @SESSIONS

@@ -9,15 +9,11 @@ import pytest
 from flask_chat_memory import Scope
 from flask_chat_memory import Turn
 
+from .apps import PLUGINS
+from .apps import said
+from .apps import SESSIONS
+from .apps import THREADS
 from .conftest import MakeSite
-
-SESSIONS = pytest.mark.parametrize("sessions", ["cookie", "files"])
-PLUGINS = pytest.mark.parametrize("plugin", ["in_memory", "sqlalchemy"])
-THREADS = pytest.mark.parametrize("threads", ["one", "many"])
-
-
-def said(*texts: str) -> list[str]:
-    return [line for text in texts for line in (text, f"You said: {text}")]
 
 
 @SESSIONS

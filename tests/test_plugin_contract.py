@@ -22,6 +22,7 @@ from flask_chat_memory.testing import contracts
 from flask_chat_memory.testing.contracts.failures import BreakStore
 from flask_chat_memory.testing.contracts.failures import Damage
 from flask_chat_memory.testing.contracts.parts import MakePlugin
+from tests.every_contract import EveryContract
 from tests.five_methods import FiveMethodsPlugin
 
 RunSQL = cabc.Callable[..., None]
@@ -44,22 +45,7 @@ class TestInMemory(
         return lambda **options: InMemoryPlugin(options)
 
 
-class TestSQLAlchemy(
-    contracts.PluginContract,
-    contracts.PersistenceContract,
-    contracts.ExpiryContract,
-    contracts.MaxMessagesContract,
-    contracts.LastingNumbersContract,
-    contracts.MaxThreadsContract,
-    contracts.CurrentThreadContract,
-    contracts.LiveTurnsContract,
-    contracts.MovesThreadsContract,
-    contracts.ThreadsContract,
-    contracts.ForkContract,
-    contracts.ProcessContract,
-    contracts.CorruptionContract,
-    contracts.FailingStoreContract,
-):
+class TestSQLAlchemy(EveryContract):
     @pytest.fixture
     def run_sql(self, tmp_path: pathlib.Path) -> RunSQL:
         def run(statement: str, *parameters: object) -> None:
@@ -95,22 +81,7 @@ class TestSQLAlchemy(
             plugin.close()
 
 
-class TestFile(
-    contracts.PluginContract,
-    contracts.PersistenceContract,
-    contracts.ExpiryContract,
-    contracts.MaxMessagesContract,
-    contracts.LastingNumbersContract,
-    contracts.MaxThreadsContract,
-    contracts.CurrentThreadContract,
-    contracts.LiveTurnsContract,
-    contracts.MovesThreadsContract,
-    contracts.ThreadsContract,
-    contracts.ForkContract,
-    contracts.ProcessContract,
-    contracts.CorruptionContract,
-    contracts.FailingStoreContract,
-):
+class TestFile(EveryContract):
     @pytest.fixture
     def make_plugin(self, tmp_path: pathlib.Path) -> MakePlugin:
         return lambda **options: FilePlugin({"folder": str(tmp_path), **options})

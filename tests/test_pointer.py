@@ -13,10 +13,10 @@ from flask_chat_memory import ChatMemoryError
 from flask_chat_memory import Scope
 from flask_chat_memory import Turn
 
+from .apps import SESSIONS
+from .apps import THREADS
 from .conftest import MakeSite
 
-SESSIONS = pytest.mark.parametrize("sessions", ["cookie", "files"])
-THREADS = pytest.mark.parametrize("threads", ["one", "many"])
 GONE = ["../../etc/passwd", "", "a\x00b", "x" * 10_000, "\ud800", "' or '1'='1", "%", "default", "ż🙂"]
 
 

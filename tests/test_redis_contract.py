@@ -15,33 +15,18 @@ from flask_chat_memory import Scope
 from flask_chat_memory.plugins.redis import RedisPlugin
 from flask_chat_memory.plugins.redis_.names import index_name
 from flask_chat_memory.plugins.redis_.names import thread_digest
-from flask_chat_memory.testing import contracts
 from flask_chat_memory.testing.contracts.failures import BreakStore
 from flask_chat_memory.testing.contracts.failures import Damage
 from flask_chat_memory.testing.contracts.parts import MakePlugin
 
+from .every_contract import EveryContract
 from .redis_servers import Client
 from .redis_servers import Cluster
 from .redis_servers import escaped
 from .redis_servers import remove_keys
 
 
-class AllContracts(
-    contracts.PluginContract,
-    contracts.PersistenceContract,
-    contracts.ExpiryContract,
-    contracts.MaxMessagesContract,
-    contracts.LastingNumbersContract,
-    contracts.MaxThreadsContract,
-    contracts.CurrentThreadContract,
-    contracts.LiveTurnsContract,
-    contracts.MovesThreadsContract,
-    contracts.ThreadsContract,
-    contracts.ForkContract,
-    contracts.ProcessContract,
-    contracts.CorruptionContract,
-    contracts.FailingStoreContract,
-):
+class AllContracts(EveryContract):
     @pytest.fixture
     def damage(self, cleaner: Client, key_prefix: str) -> Damage:
         def damage(_plugin: ChatMemoryPlugin, scope: Scope, thread_id: str) -> None:

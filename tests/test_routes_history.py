@@ -17,10 +17,9 @@ from flask_chat_memory import Turn
 from .apps import background
 from .apps import Browser
 from .apps import PATIENCE
+from .apps import PLUGINS
 from .apps import Site
 from .conftest import MakeSite
-
-PLUGINS = pytest.mark.parametrize("plugin", ["in_memory", "sqlalchemy"])
 
 
 def place(browser: Browser) -> tuple[Scope, str]:

@@ -12,16 +12,12 @@ from flask_chat_memory import Turn
 from .apps import background
 from .apps import Browser
 from .apps import PATIENCE
+from .apps import PLUGINS
+from .apps import said
+from .apps import SESSIONS
 from .apps import Site
+from .apps import THREADS
 from .conftest import MakeSite
-
-PLUGINS = pytest.mark.parametrize("plugin", ["in_memory", "sqlalchemy"])
-THREADS = pytest.mark.parametrize("threads", ["one", "many"])
-SESSIONS = pytest.mark.parametrize("sessions", ["cookie", "files"])
-
-
-def said(*texts: str) -> list[str]:
-    return [line for text in texts for line in (text, f"You said: {text}")]
 
 
 def ask(browser: Browser, text: str, chatbot: str = "default", **body: t.Any) -> str:

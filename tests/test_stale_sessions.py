@@ -6,10 +6,9 @@ import typing as t
 
 import pytest
 
+from .apps import SESSIONS
+from .apps import THREADS
 from .conftest import MakeSite
-
-SESSIONS = pytest.mark.parametrize("sessions", ["cookie", "files"])
-THREADS = pytest.mark.parametrize("threads", ["one", "many"])
 
 
 @SESSIONS

@@ -155,6 +155,11 @@ def definitions_of(options: type[PluginOptions]) -> dict[str, OptionDefinition]:
     return definitions
 
 
+@functools.cache
+def _types_of(options: type[PluginOptions]) -> dict[str, t.Any]:
+    return t.get_type_hints(options)
+
+
 def _kinds(annotation: t.Any) -> tuple[t.Any, ...]:
     if t.get_origin(annotation) is t.Annotated:
         annotation = t.get_args(annotation)[0]
@@ -170,7 +175,7 @@ def _type_name(kind: t.Any) -> str:
 
 
 def _checked(definition: OptionDefinition, options: type[PluginOptions], value: t.Any, where: str) -> t.Any:
-    annotation = t.get_type_hints(options)[definition.name]
+    annotation = _types_of(options)[definition.name]
     shown = MASK if definition.secret else repr(value)
     if definition.choices and value not in definition.choices:
         allowed = " or ".join(repr(choice) for choice in definition.choices)

@@ -107,6 +107,9 @@ class PluginRegistry:
             return _checked(choice, choice)
         if not isinstance(choice, str):
             raise UnknownPlugin(f"{choice!r} is no plugin: give an id, an import path, a class or None")
+        if choice in BUILT_IN and not self._alter:
+            # Without a look at what is installed, which takes milliseconds: settings loaders choose in each request.
+            return _load(choice)
         known = self.definitions() if self._alter else dict.fromkeys([*BUILT_IN, *_entry_points()])
         definition = known.get(choice)
         if definition is not None:

@@ -16,6 +16,7 @@ from ..errors import RequestRefused
 from ..provider import run
 from ..question import NOT_TOLD
 from ..question import shown_thread
+from ..response import keep_private
 from .current import chat_memory
 from .current import csrf_token
 from .origin import refuse_cross_site
@@ -132,9 +133,7 @@ def _check_request() -> None:
 
 
 def _keep_private(response: flask.Response) -> flask.Response:
-    if flask.request.endpoint != f"{BLUEPRINT}.static":
-        response.headers["Cache-Control"] = "private, no-store"
-    return response
+    return response if flask.request.endpoint == f"{BLUEPRINT}.static" else keep_private(response)
 
 
 def _refused(error: HTTPException) -> tuple[flask.Response, int]:

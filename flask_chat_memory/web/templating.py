@@ -15,6 +15,7 @@ from ..conversation import Page
 from ..errors import ConfigurationError
 from ..errors import MissingOwner
 from ..errors import StorageError
+from ..response import keep_private
 from .current import chat_memory
 from .current import csrf_token
 from .labels import LABELS
@@ -101,12 +102,7 @@ def chat_history(chatbot: str | None = None, limit: int | None = None) -> list[S
 
 def _page(conversation: Conversation, limit: int) -> tuple[Page, bool]:
     """Return the newest page, and whether the store failed: then the page of the site is shown without it."""
-
-    @flask.after_this_request
-    def keep_private(response: flask.Response) -> flask.Response:
-        response.headers["Cache-Control"] = "private, no-store"
-        return response
-
+    flask.after_this_request(keep_private)
     try:
         return conversation.page(limit), False
     except (StorageError, MissingOwner):
