@@ -37,6 +37,9 @@ class TestInMemory(
     contracts.CurrentThreadContract,
     contracts.LiveTurnsContract,
     contracts.MovesThreadsContract,
+    contracts.ListsThreadsContract,
+    contracts.DescribesThreadsContract,
+    contracts.PurgesThreadsContract,
     contracts.ThreadsContract,
     contracts.ForkContract,
 ):

@@ -8,7 +8,7 @@ import msgspec
 
 from ...errors import CorruptRecord
 from ...message import ChatMessage
-from ..base import LiveTurn
+from ..records import LiveTurn
 
 _decode_live = msgspec.msgpack.Decoder(dict[str, tuple[float, float, tuple[str, str]]]).decode
 

@@ -7,10 +7,10 @@ import typing as t
 
 from ...message import ChatMessage
 from ...values import clean
-from ..base import Appended
-from ..base import LiveTurn
-from ..base import Scope
 from ..options import PluginOptions
+from ..records import Appended
+from ..records import LiveTurn
+from ..records import Scope
 from ..rules import KEYS_KEPT
 from ..rules import number
 from ..rules import sequence_of
