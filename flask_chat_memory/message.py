@@ -213,6 +213,12 @@ class ChatMessage:
         """Return a message with other values for some keys."""
         return self._of(_checked({**self._fields, **changes}), self._sequence, self._append_key)
 
+    def reduced(self, keys: cabc.Container[str], content: str) -> ChatMessage:
+        """Return the message with these keys alone, and another content."""
+        fields = {name: value for name, value in self._fields.items() if name in keys}
+        fields["content"] = content
+        return self._of(fields, self._sequence, self._append_key)
+
     def to_openai(self) -> dict[str, t.Any]:
         """Return the dict that providers of the OpenAI kind accept: the public keys that are set, nothing else."""
         fields = self._fields

@@ -66,8 +66,13 @@ def _folder(app: flask.Flask, options: PluginOptions, folder: str | None) -> str
     return os.path.join(app.instance_path, DEFAULT_FOLDER if folder is None else folder)
 
 
+def _options(app: flask.Flask, options: PluginOptions, wrapped: PluginOptions) -> PluginOptions:
+    return resolve(app, wrapped)
+
+
 _RESOLVERS: dict[str, cabc.Callable[[flask.Flask, PluginOptions, t.Any], t.Any]] = {
     "database url": _database_url,
     "engine": _engine,
     "folder": _folder,
+    "options": _options,
 }

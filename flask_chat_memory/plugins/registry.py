@@ -25,9 +25,10 @@ BUILT_IN = {
     "sqlalchemy": "flask_chat_memory.plugins.sqlalchemy:SQLAlchemyPlugin",
     "file": "flask_chat_memory.plugins.file:FilePlugin",
     "redis": "flask_chat_memory.plugins.redis:RedisPlugin",
+    "encrypted": "flask_chat_memory.plugins.encrypted:EncryptedPlugin",
 }
 
-EXTRAS = {"redis": "redis"}
+EXTRAS = {"redis": "redis", "encrypted": "encryption"}
 """The extra that installs the driver of a built-in plugin, by its id."""
 
 _PATH = re.compile(r"\w+(\.\w+)*[.:]\w+")

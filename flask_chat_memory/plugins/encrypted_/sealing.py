@@ -1,0 +1,95 @@
+"""Messages and titles as the wrapped plugin keeps them, and back."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import dataclasses
+
+from ...encryption import Cipher
+from ...encryption import place_of
+from ...errors import DecryptionFailed
+from ...message import ChatMessage
+from ..records import Scope
+from ..records import Thread
+from ..rules import Sealed
+
+CLEAR = frozenset({"role", "tool_call_id", "usage", "model", "status", "turn", "id", "created_at"})
+"""What a plugin needs to know of a message; it is kept beside the encrypted message, which holds all of it, too."""
+
+
+class Sealing:
+    """Binds each value to its place: a message to scope, thread and id, a title to scope and thread."""
+
+    def __init__(self, cipher: Cipher) -> None:
+        self._cipher = cipher
+
+    def seal(self, scope: Scope, thread_id: str, messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
+        """Return messages whose content is the encrypted message."""
+        encrypt, place = self._cipher.encrypt, _place_of_messages(scope, thread_id)
+        return [
+            message.reduced(CLEAR, encrypt(message.to_json(), place + (message.id or "").encode()))
+            for message in messages
+        ]
+
+    def open(self, scope: Scope, thread_id: str, messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
+        """Return the messages that were encrypted.
+
+        :raises DecryptionFailed: naming the sequence of the message, nothing else of it.
+        """
+        place = _place_of_messages(scope, thread_id)
+        return [self._open(place, sealed) for sealed in messages]
+
+    def _open(self, place: bytes, sealed: ChatMessage) -> ChatMessage:
+        content = sealed.content
+        try:
+            text = self._cipher.decrypt(content, place + (sealed.id or "").encode())
+            message = ChatMessage.from_json(text, sealed.sequence, sealed.append_key)
+            if message.reduced(CLEAR, str(content)) != sealed:
+                raise DecryptionFailed("what is kept in clear was changed")
+        except DecryptionFailed as error:
+            raise DecryptionFailed(f"the stored message {sealed.sequence} cannot be read: {error}") from error
+        return message
+
+    def seal_title(self, scope: Scope, thread_id: str, title: str | None) -> Sealed | None:
+        return (
+            None if title is None else Sealed(self._cipher.encrypt(title.encode(), _place_of_title(scope, thread_id)))
+        )
+
+    def open_title(self, scope: Scope, thread_id: str, title: str | None) -> str | None:
+        """Return the title that was encrypted.
+
+        :raises DecryptionFailed: if it cannot be read.
+        """
+        if title is None:
+            return None
+        try:
+            return self._cipher.decrypt(title, _place_of_title(scope, thread_id)).decode()
+        except DecryptionFailed as error:
+            raise DecryptionFailed(f"the title of a thread cannot be read: {error}") from error
+
+    def open_thread(self, scope: Scope, thread: Thread) -> Thread:
+        return dataclasses.replace(thread, title=self.open_title(scope, thread.id, thread.title))
+
+
+class Resealing:
+    """What moves from one scope to another is decrypted there and encrypted here."""
+
+    def __init__(self, sealing: Sealing, source: Scope, target: Scope) -> None:
+        self._sealing = sealing
+        self._source = source
+        self._target = target
+
+    def messages(self, old: str, new: str, messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
+        return self._sealing.seal(self._target, new, self._sealing.open(self._source, old, messages))
+
+    def title(self, thread_id: str, title: str | None) -> str | None:
+        opened = self._sealing.open_title(self._source, thread_id, title)
+        return self._sealing.seal_title(self._target, thread_id, opened)
+
+
+def _place_of_title(scope: Scope, thread_id: str) -> bytes:
+    return place_of("title", scope.owner, scope.chatbot, thread_id)
+
+
+def _place_of_messages(scope: Scope, thread_id: str) -> bytes:
+    return place_of("message", scope.owner, scope.chatbot, thread_id, "")
