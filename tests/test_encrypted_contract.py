@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections.abc as cabc
 import contextlib
 import pathlib
-import shutil
 import sqlite3
 import typing as t
 
