@@ -19,6 +19,7 @@ from .failures import FailingStoreContract as FailingStoreContract
 from .forks import ForkContract as ForkContract
 from .listing import ListsThreadsContract as ListsThreadsContract
 from .live import LiveTurnsContract as LiveTurnsContract
+from .load import LoadContract as LoadContract
 from .moving import MovesThreadsContract as MovesThreadsContract
 from .persistence import PersistenceContract as PersistenceContract
 from .plugin import PluginContract as PluginContract
