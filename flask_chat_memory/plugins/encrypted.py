@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections.abc as cabc
 import functools
 import time
+import types
 import typing as t
 
 import msgspec
@@ -162,7 +163,7 @@ def _with_abilities(encrypted: type[EncryptedPlugin], wrapped: type[ChatMemoryPl
         "__qualname__": encrypted.__qualname__,
         "shared_by_processes": wrapped.shared_by_processes,
     }
-    return type(encrypted)(encrypted.__name__, (encrypted, *abilities), attributes)
+    return types.new_class(encrypted.__name__, (encrypted, *abilities), exec_body=lambda body: body.update(attributes))
 
 
 def _wrappable(choice: t.Any, where: str) -> type[ChatMemoryPlugin]:

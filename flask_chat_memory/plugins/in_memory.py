@@ -221,7 +221,7 @@ class InMemoryPlugin(
         with self.lock:
             appended = self.append_messages(scope, thread_id, messages, key=key, reply_to=reply_to, only_into=only_into)
             thread = self._alive(scope, thread_id)
-            if thread:
+            if thread and (appended is None or appended.sequence or not messages):
                 thread.live.pop(turn, None)
             return appended
 

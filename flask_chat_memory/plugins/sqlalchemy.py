@@ -231,7 +231,8 @@ class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTur
         check_append(thread_id, key)
         with self._writing() as writer:
             appended = writer.append(scope, thread_id, messages, key, reply_to, only_into)
-            writer.end_live(scope, thread_id, turn)
+            if appended is None or appended.sequence or not messages:
+                writer.end_live(scope, thread_id, turn)
             return appended
 
     def live_turns(self, scope: Scope, thread_id: str) -> list[LiveTurn]:

@@ -50,13 +50,14 @@ class Wrapping(ChatMemoryPlugin, abc.ABC):
         messages: cabc.Iterable[ChatMessage],
         only_into: str | None,
     ) -> Appended | None:
-        """Seal a batch for the thread that it goes to, which only the store knows, and write it.
+        """Seal a batch for the thread that it goes to, which only the store knows for sure, and write it.
 
-        :param write: is given the sealed batch, and what the wrapped plugin needs to refuse it for another thread.
+        :param write: is given the sealed batch and, where it might go elsewhere, ``only_into``.
         """
         messages = list(messages)
         if not (self.options.threads == "one" and isinstance(self._wrapped, CurrentThread)):
-            return write(self._sealing.seal(scope, thread_id, messages))
+            only = {} if only_into is None else {"only_into": only_into}
+            return write(self._sealing.seal(scope, thread_id, messages), **only)
         goal = only_into or thread_id
         while True:
             appended = write(self._sealing.seal(scope, goal, messages), only_into=goal)
@@ -116,8 +117,8 @@ class WithLiveTurns(Wrapping, KeepsLiveTurns):
 
 class WithMoves(Wrapping, MovesThreads):
     def move_threads(self, source: Scope, target: Scope, *, reseal: Reseals | None = None) -> int:
-        reseal = reseal or Resealing(self._sealing, source, target)
-        return t.cast(int, self._wrapped.move_threads(source, target, reseal=reseal))
+        resealing = Resealing(self._sealing, source, target, reseal)
+        return t.cast(int, self._wrapped.move_threads(source, target, reseal=resealing))
 
 
 class WithLists(Wrapping, ListsThreads):
@@ -166,7 +167,7 @@ class WithPurges(Wrapping, PurgesThreads):
         yield from self._wrapped.purge_threads(before, chatbot=chatbot, batch=batch)
 
 
-ABILITIES: dict[type, type[Wrapping]] = {
+ABILITIES: dict[type, t.Any] = {
     CurrentThread: WithCurrentThread,
     KeepsLiveTurns: WithLiveTurns,
     MovesThreads: WithMoves,

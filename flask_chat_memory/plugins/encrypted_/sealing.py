@@ -9,6 +9,7 @@ from ...encryption import Cipher
 from ...encryption import place_of
 from ...errors import DecryptionFailed
 from ...message import ChatMessage
+from ..abilities import Reseals
 from ..records import Scope
 from ..records import Thread
 from ..rules import Sealed
@@ -72,18 +73,33 @@ class Sealing:
 
 
 class Resealing:
-    """What moves from one scope to another is decrypted there and encrypted here."""
+    """What moves from one scope to another is decrypted there and encrypted here.
 
-    def __init__(self, sealing: Sealing, source: Scope, target: Scope) -> None:
+    :param between: what is done with it in clear.
+    """
+
+    def __init__(self, sealing: Sealing, source: Scope, target: Scope, between: Reseals | None) -> None:
+        self._between = between
         self._sealing = sealing
         self._source = source
         self._target = target
 
     def messages(self, old: str, new: str, messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
-        return self._sealing.seal(self._target, new, self._sealing.open(self._source, old, messages))
+        messages = list(messages)
+        try:
+            opened = self._sealing.open(self._source, old, messages)
+        except DecryptionFailed:
+            # A move that was interrupted may have left what is sealed for its goal already.
+            self._sealing.open(self._target, new, messages)
+            return messages
+        if self._between:
+            opened = self._between.messages(old, new, opened)
+        return self._sealing.seal(self._target, new, opened)
 
     def title(self, thread_id: str, title: str | None) -> str | None:
         opened = self._sealing.open_title(self._source, thread_id, title)
+        if self._between:
+            opened = self._between.title(thread_id, opened)
         return self._sealing.seal_title(self._target, thread_id, opened)
 
 

@@ -10,6 +10,7 @@ import collections.abc as cabc
 import secrets
 import typing as t
 
+from ..abilities import Reseals
 from ..records import Scope
 from ..rules import tokens_of
 from . import scripts
@@ -29,11 +30,18 @@ class Move:
     """
 
     def __init__(
-        self, server: Server, prefix: str, source: Scope, target: Scope, given: cabc.Mapping[str, t.Any]
+        self,
+        server: Server,
+        prefix: str,
+        source: Scope,
+        target: Scope,
+        given: cabc.Mapping[str, t.Any],
+        reseal: Reseals | None,
     ) -> None:
         self._server = server
         self._source = index_name(prefix, source)
         self._target = index_name(prefix, target)
+        self._reseal = reseal
         self._given = {**given, "owner": target.owner, "chatbot": target.chatbot}
 
     def run(self) -> int:
@@ -65,7 +73,6 @@ class Move:
         keys: cabc.Sequence[bytes],
     ) -> None:
         messages = unpack(members)
-        packed, bodies = pack(messages)
         thread_id = head[b"id"].decode()
         received = {
             **this,
@@ -76,9 +83,16 @@ class Move:
             "active": head[b"active"].decode(),
             "sequence": int(head[b"sequence"]),
             "tokens": sum(map(tokens_of, messages)),
-            "messages": packed,
             "known": list(zip(*[iter(key.decode() for key in keys)] * 2, strict=True)),
             "key": f"adopt:{thread_id}",
             "nonce": secrets.token_hex(8),
         }
-        self._server.run(scripts.RECEIVE, self._target, received, [*bodies, head[b"live"]], repeatable=True)
+        into: str | None = thread_id if self._reseal else None
+        while True:
+            sealed = self._reseal.messages(thread_id, into, messages) if self._reseal and into else messages
+            packed, bodies = pack(sealed)
+            received |= {"messages": packed, "only_into": into}
+            other = self._server.run(scripts.RECEIVE, self._target, received, [*bodies, head[b"live"]], repeatable=True)
+            if other is None:
+                return
+            into = other.decode()
