@@ -23,7 +23,7 @@ _VERSION = b"\x01"
 _KEY_ID_BYTES = 8
 _HEADER_BYTES = len(_VERSION) + _KEY_ID_BYTES
 _NONCE_BYTES = 12
-_decoded = msgspec.convert
+_FROM_URL = str.maketrans("-_", "+/")
 
 
 class Cipher:
@@ -97,16 +97,13 @@ def _key_id(key: bytes) -> bytes:
     return hashlib.blake2b(b"flask-chat-memory key id", key=key, digest_size=_KEY_ID_BYTES).digest()
 
 
-_FROM_URL = str.maketrans("-_", "+/")
-
-
 def _data(text: object) -> bytes:
     """Read base64, and only as it was written: the unused bits at its end are zero."""
+    if not isinstance(text, str) or not text.isascii():
+        return b""
     try:
-        data: bytes = _decoded(text, bytes)
+        data: bytes = msgspec.convert(text, bytes)
     except msgspec.ValidationError:
         return b""
     rest = len(data) % 3
-    if rest and not t.cast(str, text).endswith(base64.b64encode(data[-rest:]).decode()):
-        return b""
-    return data
+    return b"" if rest and not text.endswith(base64.b64encode(data[-rest:]).decode()) else data
