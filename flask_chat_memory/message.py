@@ -213,11 +213,15 @@ class ChatMessage:
         """Return a message with other values for some keys."""
         return self._of(_checked({**self._fields, **changes}), self._sequence, self._append_key)
 
-    def reduced(self, keys: cabc.Container[str], content: str) -> ChatMessage:
+    def outline(self, keys: cabc.Iterable[str]) -> bytes:
+        """Return those of the keys that are set, in their order and with their values, as JSON text."""
+        fields = self._fields
+        return _encode({name: fields[name] for name in keys if name in fields})
+
+    def reduced(self, keys: cabc.Iterable[str], content: str) -> ChatMessage:
         """Return the message with these keys alone, and another content."""
-        fields = {name: value for name, value in self._fields.items() if name in keys}
-        fields["content"] = content
-        return self._of(fields, self._sequence, self._append_key)
+        fields = {name: self._fields[name] for name in keys if name in self._fields}
+        return self._of({**fields, "content": content}, self._sequence, self._append_key)
 
     def to_openai(self) -> dict[str, t.Any]:
         """Return the dict that providers of the OpenAI kind accept: the public keys that are set, nothing else."""

@@ -14,22 +14,21 @@ from ..records import Scope
 from ..records import Thread
 from ..rules import Sealed
 
-CLEAR = frozenset({"role", "tool_call_id", "usage", "model", "status", "turn", "id", "created_at"})
+CLEAR = ("role", "tool_call_id", "usage", "model", "status", "turn", "id", "created_at")
 """What a plugin needs to know of a message; it is kept beside the encrypted message, which holds all of it, too."""
 
 
 class Sealing:
-    """Binds each value to its place: a message to scope, thread and id, a title to scope and thread."""
+    """Binds each value to its place: a message to scope, thread and what is clear of it, a title to scope and thread."""
 
     def __init__(self, cipher: Cipher) -> None:
         self._cipher = cipher
 
     def seal(self, scope: Scope, thread_id: str, messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
         """Return messages whose content is the encrypted message."""
-        encrypt, place = self._cipher.encrypt, _place_of_messages(scope, thread_id)
+        encrypt, thread = self._cipher.encrypt, _place_of_messages(scope, thread_id)
         return [
-            message.reduced(CLEAR, encrypt(message.to_json(), place + (message.id or "").encode()))
-            for message in messages
+            message.reduced(CLEAR, encrypt(message.to_json(), thread + message.outline(CLEAR))) for message in messages
         ]
 
     def open(self, scope: Scope, thread_id: str, messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
@@ -37,19 +36,15 @@ class Sealing:
 
         :raises DecryptionFailed: naming the sequence of the message, nothing else of it.
         """
-        place = _place_of_messages(scope, thread_id)
-        return [self._open(place, sealed) for sealed in messages]
-
-    def _open(self, place: bytes, sealed: ChatMessage) -> ChatMessage:
-        content = sealed.content
-        try:
-            text = self._cipher.decrypt(content, place + (sealed.id or "").encode())
-            message = ChatMessage.from_json(text, sealed.sequence, sealed.append_key)
-            if message.reduced(CLEAR, str(content)) != sealed:
-                raise DecryptionFailed("what is kept in clear was changed")
-        except DecryptionFailed as error:
-            raise DecryptionFailed(f"the stored message {sealed.sequence} cannot be read: {error}") from error
-        return message
+        decrypt, thread = self._cipher.decrypt, _place_of_messages(scope, thread_id)
+        opened = []
+        for message in messages:
+            try:
+                text = decrypt(message.content, thread + message.outline(CLEAR))
+            except DecryptionFailed as error:
+                raise DecryptionFailed(f"the stored message {message.sequence} cannot be read: {error}") from error
+            opened.append(ChatMessage.from_json(text, message.sequence, message.append_key))
+        return opened
 
     def seal_title(self, scope: Scope, thread_id: str, title: str | None) -> Sealed | None:
         return (
