@@ -87,8 +87,8 @@ class Reseals(t.Protocol):
     def messages(self, old: str, new: str, messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
         """Return messages of the source's thread ``old`` as the target's thread ``new`` keeps them."""
 
-    def title(self, thread_id: str, title: str | None) -> str | None:
-        """Return the title of a thread of the source as the target keeps it."""
+    def title(self, thread_id: str, title: str) -> str:
+        """Return the title of a thread of the source as the target keeps it; not asked if there is none."""
 
 
 class MovesThreads(abc.ABC):

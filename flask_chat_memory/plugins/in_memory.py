@@ -247,7 +247,8 @@ class InMemoryPlugin(
                     self._remove(source, thread_id)
                 else:
                     if reseal:
-                        title = reseal.title(thread_id, thread.description.get("title"))
+                        title = thread.description.get("title")
+                        title = reseal.title(thread_id, title) if title else None
                         thread.messages = reseal.messages(thread_id, thread_id, thread.messages)
                         thread.description["title"] = title
                     self._remove(source, thread_id)

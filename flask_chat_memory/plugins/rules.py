@@ -138,11 +138,8 @@ def check_changes(changes: cabc.Mapping[str, t.Any]) -> dict[str, t.Any]:
             checked[name] = bool(value)
         elif name in ("title", "configuration"):
             longest = MAX_TITLE if name == "title" else MAX_CONFIGURATION
-            if isinstance(value, Sealed):
-                checked[name] = str(value)
-                continue
             checked[name] = clean(value).strip() or None if value is not None else None
-            if len(checked[name] or "") > longest:
+            if len(checked[name] or "") > longest and not isinstance(value, Sealed):
                 raise ValueError(f"a {name} has at most {longest} characters")
         else:
             raise TypeError(f"a thread has no {name!r} that could be changed")

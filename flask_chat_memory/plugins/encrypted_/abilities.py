@@ -28,6 +28,7 @@ from ..records import ThreadChanges
 from ..rules import check_append
 from ..rules import check_changes
 from ..rules import is_thread_id
+from ..rules import Sealed
 from .sealing import Resealing
 from .sealing import Sealing
 
@@ -144,8 +145,8 @@ class WithDescriptions(Wrapping, DescribesThreads):
         checked = check_changes(changes)
         if not is_thread_id(thread_id):
             return False
-        if "title" in checked:
-            checked["title"] = self._sealing.seal_title(scope, thread_id, checked["title"])
+        if checked.get("title") is not None:
+            checked["title"] = Sealed(self._sealing.seal_title(scope, thread_id, checked["title"]))
         return t.cast(bool, self._wrapped.update_thread(scope, thread_id, **checked))
 
 

@@ -12,14 +12,13 @@ from ...message import ChatMessage
 from ..abilities import Reseals
 from ..records import Scope
 from ..records import Thread
-from ..rules import Sealed
 
 CLEAR = ("role", "tool_call_id", "usage", "model", "status", "turn", "id", "created_at")
 """What a plugin needs to know of a message; it is kept beside the encrypted message, which holds all of it, too."""
 
 
 class Sealing:
-    """Binds each value to its place: a message to scope, thread and what is clear of it, a title to scope and thread."""
+    """Binds each value to its place: a title to scope and thread, a message to what of it is in clear, too."""
 
     def __init__(self, cipher: Cipher) -> None:
         self._cipher = cipher
@@ -46,24 +45,22 @@ class Sealing:
             opened.append(ChatMessage.from_json(text, message.sequence, message.append_key))
         return opened
 
-    def seal_title(self, scope: Scope, thread_id: str, title: str | None) -> Sealed | None:
-        return (
-            None if title is None else Sealed(self._cipher.encrypt(title.encode(), _place_of_title(scope, thread_id)))
-        )
+    def seal_title(self, scope: Scope, thread_id: str, title: str) -> str:
+        return self._cipher.encrypt(title.encode(), _place_of_title(scope, thread_id))
 
-    def open_title(self, scope: Scope, thread_id: str, title: str | None) -> str | None:
+    def open_title(self, scope: Scope, thread_id: str, title: str) -> str:
         """Return the title that was encrypted.
 
         :raises DecryptionFailed: if it cannot be read.
         """
-        if title is None:
-            return None
         try:
             return self._cipher.decrypt(title, _place_of_title(scope, thread_id)).decode()
         except DecryptionFailed as error:
             raise DecryptionFailed(f"the title of a thread cannot be read: {error}") from error
 
     def open_thread(self, scope: Scope, thread: Thread) -> Thread:
+        if thread.title is None:
+            return thread
         return dataclasses.replace(thread, title=self.open_title(scope, thread.id, thread.title))
 
 
@@ -91,7 +88,7 @@ class Resealing:
             opened = self._between.messages(old, new, opened)
         return self._sealing.seal(self._target, new, opened)
 
-    def title(self, thread_id: str, title: str | None) -> str | None:
+    def title(self, thread_id: str, title: str) -> str:
         opened = self._sealing.open_title(self._source, thread_id, title)
         if self._between:
             opened = self._between.title(thread_id, opened)

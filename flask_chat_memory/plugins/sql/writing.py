@@ -153,7 +153,7 @@ class Writer:
                 self.remove(source, key)
             else:
                 if reseal:
-                    title = reseal.title(thread_id, title)
+                    title = reseal.title(thread_id, title) if title else None
                     messages = reseal.messages(thread_id, thread_id, self._messages(key))
                     self.run(self._statements.remove_messages, {"thread_key": key})
                     self._insert(key, messages)

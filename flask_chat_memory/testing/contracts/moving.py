@@ -47,8 +47,8 @@ class Relabel:
     def messages(self, old: str, new: str, messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
         return [message.replace(content=f"{message.text}, from {old} to {new}") for message in messages]
 
-    def title(self, thread_id: str, title: str | None) -> str | None:
-        return title and f"{title} of {thread_id}"
+    def title(self, thread_id: str, title: str) -> str:
+        return f"{title} of {thread_id}"
 
 
 def with_moves(make_plugin: MakePlugin, **options: t.Any) -> tuple[AblePlugin, ManualClock]:
