@@ -1,4 +1,4 @@
-"""Makes options that depend on the app plain, on first use: paths in the instance folder, the site's database."""
+"""Makes options that depend on the app plain, on first use: paths, the site's database, its session store."""
 
 from __future__ import annotations
 
@@ -12,12 +12,24 @@ import msgspec
 from .errors import ConfigurationError
 from .plugins.options import definitions_of
 from .plugins.options import PluginOptions
+from .session_store import check_session_store
+from .session_store import find_session_store
 
 if t.TYPE_CHECKING:
     import sqlalchemy as sa
 
 DEFAULT_DATABASE = "sqlite:///chat-memory.sqlite3"
 DEFAULT_FOLDER = "chat-memory"
+
+
+def check(app: flask.Flask, options: PluginOptions) -> None:
+    """Refuse at start-up what cannot be resolved later.
+
+    :raises ConfigurationError: naming the key, the value and what is allowed.
+    """
+    for name, definition in definitions_of(type(options)).items():
+        if definition.app_bound == "session store" and getattr(options, name) is None:
+            check_session_store(app)
 
 
 def resolve(app: flask.Flask, options: PluginOptions) -> PluginOptions:
@@ -66,8 +78,13 @@ def _folder(app: flask.Flask, options: PluginOptions, folder: str | None) -> str
     return os.path.join(app.instance_path, DEFAULT_FOLDER if folder is None else folder)
 
 
+def _session_store(app: flask.Flask, options: PluginOptions, store: t.Any) -> t.Any:
+    return find_session_store(app) if store is None else store
+
+
 _RESOLVERS: dict[str, cabc.Callable[[flask.Flask, PluginOptions, t.Any], t.Any]] = {
     "database url": _database_url,
     "engine": _engine,
     "folder": _folder,
+    "session store": _session_store,
 }

@@ -58,7 +58,7 @@ FLOORS = [
     {"config", "question", "provider", "visitor", "stream", "live", "repeat", "response", "location"},
     {"turn"},
     {"asking", "unfinished"},
-    {"conversation", "resolve"},
+    {"conversation", "resolve", "session_store"},
     {"adoption", "instances", "owner", "pointer", "web", "extension"},
 ]
 """From the ground up. A module knows its own floor and those below."""
