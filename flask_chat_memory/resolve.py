@@ -12,8 +12,9 @@ import msgspec
 from .errors import ConfigurationError
 from .plugins.options import definitions_of
 from .plugins.options import PluginOptions
-from .session_store import check_session_store
+from .session_store import check_session_type
 from .session_store import find_session_store
+from .session_store import is_set_up
 
 if t.TYPE_CHECKING:
     import sqlalchemy as sa
@@ -23,13 +24,16 @@ DEFAULT_FOLDER = "chat-memory"
 
 
 def check(app: flask.Flask, options: PluginOptions) -> None:
-    """Refuse at start-up what cannot be resolved later.
+    """Refuse at start-up what is known to be wrong then, though it is only used later.
 
     :raises ConfigurationError: naming the key, the value and what is allowed.
     """
     for name, definition in definitions_of(type(options)).items():
         if definition.app_bound == "session store" and getattr(options, name) is None:
-            check_session_store(app)
+            if is_set_up(app):
+                resolve(app, options)
+            else:
+                check_session_type(app.config)
 
 
 def resolve(app: flask.Flask, options: PluginOptions) -> PluginOptions:

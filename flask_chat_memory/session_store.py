@@ -16,20 +16,22 @@ ALLOWED = (
 )
 
 
-def check_session_store(app: flask.Flask) -> None:
-    """Refuse at start-up a store that cannot be used, as far as it is known: ``Session(app)`` may come later.
+def is_set_up(app: flask.Flask) -> bool:
+    """Tell whether the app keeps its sessions elsewhere than in cookies, as it does after ``Session(app)``."""
+    return not isinstance(app.session_interface, flask.sessions.SecureCookieSessionInterface)
+
+
+def check_session_type(config: cabc.Mapping[str, t.Any]) -> None:
+    """Refuse a configuration that cannot become a usable store when ``Session(app)`` is called later.
 
     :raises ConfigurationError: naming what is allowed.
     """
-    if not _keeps_cookies(app):
-        find_session_store(app)
-        return
-    kind = app.config.get("SESSION_TYPE")
+    kind = config.get("SESSION_TYPE")
     if kind is None:
         raise ConfigurationError(f"the sessions are in cookies, SESSION_TYPE is not set; {ALLOWED}")
     if not isinstance(kind, str) or kind.lower() not in ("redis", "sqlalchemy", "cachelib", "filesystem"):
         raise ConfigurationError(f"SESSION_TYPE is {kind!r}; {ALLOWED}")
-    cache = app.config.get("SESSION_CACHELIB")
+    cache = config.get("SESSION_CACHELIB")
     if kind.lower() == "cachelib" and cache is not None:
         _folder_of(cache)
 
@@ -39,17 +41,13 @@ def find_session_store(app: flask.Flask) -> t.Any:
 
     :raises ConfigurationError: if the sessions are elsewhere.
     """
-    if _keeps_cookies(app):
+    if not is_set_up(app):
         raise ConfigurationError(f"the sessions are in cookies, Session(app) was not called; {ALLOWED}")
     interface: t.Any = app.session_interface
     for kind in type(interface).__mro__:
         if kind.__name__ in _STORES:
             return _STORES[kind.__name__](app, interface)
     raise ConfigurationError(f"the sessions are kept by {type(interface).__name__}; {ALLOWED}")
-
-
-def _keeps_cookies(app: flask.Flask) -> bool:
-    return isinstance(app.session_interface, flask.sessions.SecureCookieSessionInterface)
 
 
 def _engine(app: flask.Flask, interface: t.Any) -> t.Any:

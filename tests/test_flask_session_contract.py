@@ -15,10 +15,9 @@ import pytest
 from flask_chat_memory import ChatMemoryPlugin
 from flask_chat_memory import Scope
 from flask_chat_memory.plugins.file_.names import Names
-from flask_chat_memory.plugins.flask_session import FlaskSessionPlugin
-from flask_chat_memory.plugins.flask_session import FlaskSessionPoolPlugin
 from flask_chat_memory.plugins.redis_.names import index_name
 from flask_chat_memory.plugins.redis_.names import thread_digest
+from flask_chat_memory.plugins.registry import PluginRegistry
 from flask_chat_memory.plugins.sql.tables import thread_key
 from flask_chat_memory.resolve import resolve
 from flask_chat_memory.testing.contracts.failures import BreakStore
@@ -53,10 +52,11 @@ class OverSessions(EveryContract):
 
         def make(**options: t.Any) -> ChatMemoryPlugin:
             app = make_app()
-            plugin: type[ChatMemoryPlugin] = FlaskSessionPlugin
+            id = "flask_session"
             if options.get("threads") == "many":
-                plugin = FlaskSessionPoolPlugin
+                id = "flask_session_pool"
                 options.setdefault("max_threads", 100)
+            plugin = PluginRegistry().find(id)
             plain = resolve(app, plugin.Options.make({"name": store.name, **options}, "options"))
             made.append(plugin(plain))
             return made[-1]

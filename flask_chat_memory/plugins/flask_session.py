@@ -53,14 +53,24 @@ class TemporaryOptions(PluginOptions, frozen=True, kw_only=True):
         if not re.fullmatch(r"[A-Za-z][A-Za-z0-9_]{0,30}", self.name):
             raise ConfigurationError(f"name is {self.name!r}; allowed are up to 31 letters, digits and underscores")
         if self.store is not None:
-            pick(self.store, self.name)
+            self.pick()
+
+    def pick(self) -> tuple[type[ChatMemoryPlugin], PluginOptions]:
+        """Return the plugin for the store, and its options, which keep the conversations apart from the sessions.
+
+        :raises ConfigurationError: if there is none.
+        """
+        id, where = _place(self.store, self.name)
+        common = {name: getattr(self, name) for name in definitions_of(PluginOptions)}
+        try:
+            plugin = PluginRegistry().find(id)
+            return plugin, plugin.Options(**common, **where)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"flask_session and flask_session_pool cannot use the store: {error}") from error
 
 
-def pick(store: t.Any, name: str) -> tuple[str, dict[str, t.Any]]:
-    """Return the id of the plugin for a session store, and the options that keep it apart from the sessions.
-
-    :raises ConfigurationError: if there is none.
-    """
+def _place(store: t.Any, name: str) -> tuple[str, dict[str, t.Any]]:
+    """Return the id of a plugin, and those of its options that say where it keeps the conversations."""
     if isinstance(store, str) and store:
         # Beside the folder, not in it: a cache removes what it finds there.
         return "file", {"folder": f"{os.path.abspath(store)}-{name}"}
@@ -84,6 +94,7 @@ class TemporaryPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThre
     shared_by_processes = True
 
     options: TemporaryOptions
+    _picked: ChatMemoryPlugin | None = None
 
     def __init__(
         self, options: PluginOptions | cabc.Mapping[str, t.Any] | None = None, *, clock: Clock = time.time
@@ -91,13 +102,13 @@ class TemporaryPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThre
         super().__init__(options, clock=clock)
         if self.options.store is None:
             raise ConfigurationError(f"{self.id}: outside an app, give store")
-        common = {name: getattr(self.options, name) for name in definitions_of(PluginOptions)}
-        picked, where = pick(self.options.store, self.options.name)
-        try:
-            # The clock may be changed later.
-            self._picked = PluginRegistry().find(picked)({**common, **where}, clock=lambda: self.clock())
-        except ConfigurationError as error:
-            raise ConfigurationError(f"{self.id}: {error}") from error
+        plugin, plain = self.options.pick()
+        # The clock may be set later.
+        self._picked = plugin(plain, clock=lambda: self.clock())
+
+    def close(self) -> None:
+        if self._picked is not None:
+            self._picked.close()
 
 
 @chat_memory_plugin(

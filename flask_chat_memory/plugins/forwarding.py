@@ -10,15 +10,15 @@ import typing as t
 
 P = t.TypeVar("P", bound=type)
 
-OWN = ("after_fork", "is_expired")
+OWN = "after_fork"
 """What every plugin does for itself."""
 
 
 def forwarding(cls: P) -> P:
-    """Let a class forward all operations of the contract and the abilities that it inherits to its ``_picked``."""
+    """Let a class leave to its ``_picked`` every operation of the contract and abilities that it does not define."""
     for base in cls.__mro__[1:-1]:
         for name, operation in vars(base).items():
-            if inspect.isfunction(operation) and not name.startswith("_") and name not in OWN:
+            if inspect.isfunction(operation) and not name.startswith("_") and name not in (OWN, *vars(cls)):
                 setattr(cls, name, _forward(operation))
     abc.update_abstractmethods(cls)
     return cls
