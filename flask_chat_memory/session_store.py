@@ -56,6 +56,7 @@ def _engine(app: flask.Flask, interface: t.Any) -> t.Any:
 
 
 def _folder_of(cache: t.Any) -> str:
+    # Imported here: a site that does not need it does not wait for it.
     from cachelib import FileSystemCache
 
     if not isinstance(cache, FileSystemCache):

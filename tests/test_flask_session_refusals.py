@@ -109,9 +109,7 @@ def test_a_missing_call_of_session_is_told_on_first_use(
 
 
 @pytest.mark.parametrize("early", [True, False])
-def test_a_database_of_sessions_in_memory_is_refused_once_it_is_known(
-    early: bool, tmp_path: pathlib.Path
-) -> None:
+def test_a_database_of_sessions_in_memory_is_refused_once_it_is_known(early: bool, tmp_path: pathlib.Path) -> None:
     db = flask_sqlalchemy.SQLAlchemy()
     app = make_app(
         tmp_path,
