@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections.abc as cabc
 import json
 import pathlib
-import types
 import typing as t
 
 import cachelib
@@ -14,23 +13,14 @@ import flask_session
 import flask_sqlalchemy
 import pytest
 import sqlalchemy as sa
+from flask_session.cachelib import CacheLibSessionInterface
 
 from flask_chat_memory import ChatMemory
-from flask_chat_memory import ChatMemoryPlugin
 from flask_chat_memory import ChatMessage
-from flask_chat_memory import ConfigurationError
 from flask_chat_memory import Scope
 from flask_chat_memory import Turn
-from flask_chat_memory.plugins import base
-from flask_chat_memory.plugins.file import FilePlugin
-from flask_chat_memory.plugins.flask_session import FlaskSessionPlugin
-from flask_chat_memory.plugins.flask_session import FlaskSessionPoolPlugin
 from flask_chat_memory.plugins.flask_session import TemporaryOptions
-from flask_chat_memory.plugins.flask_session import TemporaryPlugin
-from flask_chat_memory.plugins.forwarding import OWN
-from flask_chat_memory.plugins.redis import RedisPlugin
 from flask_chat_memory.plugins.registry import PluginRegistry
-from flask_chat_memory.plugins.sqlalchemy import SQLAlchemyPlugin
 
 from .apps import Browser
 from .apps import make_app
@@ -229,11 +219,6 @@ def test_conversations_meet_neither_the_sessions_nor_those_of_other_plugins(
     assert browser.texts() == said("hello")
 
 
-def test_the_two_plugins_have_names_of_their_own() -> None:
-    names = [FlaskSessionPlugin.Options().name, FlaskSessionPoolPlugin.Options().name]
-    assert names == ["chat_memory_temporary", "chat_memory_temporary_pool"]
-
-
 def test_closing_leaves_the_store_to_the_site(new_temporary_site: NewSite, session_store: SessionStore) -> None:
     site = new_temporary_site()
     browser = site.browser()
@@ -295,53 +280,21 @@ def test_the_database_of_the_sessions_may_be_one_of_several(new_site: MakeSite, 
     assert {"sessions", "chat_memory_temporary_thread"} <= tables["visits"]
 
 
-PICKED = [RedisPlugin, SQLAlchemyPlugin, FilePlugin]
+def test_a_session_interface_of_the_sites_own_kind_is_followed(new_site: MakeSite, tmp_path: pathlib.Path) -> None:
+    class Interface(CacheLibSessionInterface):  # type: ignore[misc]
+        pass
+
+    site = new_site(SESSION_TYPE="cachelib", CHAT_MEMORY_PLUGIN="flask_session")
+    site.app.session_interface = Interface(client=cachelib.FileSystemCache(str(tmp_path / "sessions")))
+    browser = site.browser()
+    browser.ask("hello")
+    assert browser.texts() == said("hello")
+    assert (tmp_path / "sessions-chat_memory_temporary").is_dir()
 
 
-@pytest.mark.parametrize("picked", PICKED)
-def test_it_has_every_ability_of_what_it_picks(picked: type[ChatMemoryPlugin]) -> None:
-    abilities = {kind for kind in picked.__mro__ if kind.__module__ == base.__name__}
-    assert abilities <= set(TemporaryPlugin.__mro__)
-    assert picked.shared_by_processes is TemporaryPlugin.shared_by_processes
-
-
-def test_every_operation_goes_to_the_plugin_that_was_picked(tmp_path: pathlib.Path) -> None:
-    plugin: t.Any = PluginRegistry().create("flask_session", {"store": str(tmp_path / "sessions")})
-    plugin._picked = Recorder()
-    operations = [
-        name
-        for kind in TemporaryPlugin.__mro__[1:]
-        if kind.__module__ == base.__name__
-        for name, value in vars(kind).items()
-        if isinstance(value, types.FunctionType) and not name.startswith("_") and name != OWN
-    ]
-    assert len(operations) > 14
-    for name in operations:
-        if name != "close":
-            assert getattr(plugin, name)("one", two=2) == (name, ("one",), {"two": 2})
-
-
-class Recorder:
-    def __getattr__(self, name: str) -> t.Any:
-        return lambda *arguments, **named: (name, arguments, named)
-
-
-def test_a_settings_page_shows_temporary_storage() -> None:
-    definitions = PluginRegistry().definitions()
-    one, many = definitions["flask_session"], definitions["flask_session_pool"]
-    assert (one.label, many.label) == ("Temporary storage", "Temporary storage, multiple threads")
-    assert one.options["expiry"].default == many.options["expiry"].default == DAY
-    assert (one.options["threads"].choices, many.options["threads"].choices) == (("one",), ("many",))
-    assert (one.options["max_threads"].default, many.options["max_threads"].default) == (100, 10)
-    editable = [name for name, option in many.options.items() if option.editable]
-    assert editable == ["expiry", "max_messages", "max_threads"]
-    assert many.options["max_threads"].label == one.options["max_threads"].label == "Conversations kept"
-
-
-def test_outside_an_app_the_store_is_given(tmp_path: pathlib.Path) -> None:
-    plugin = PluginRegistry().create("flask_session", {"store": str(tmp_path / "sessions")})
-    plugin.append_messages(Scope(OWNER), "thread", [ChatMessage("user", "hello")])
-    assert [path.name for path in tmp_path.iterdir()] == ["sessions-chat_memory_temporary"]
-    assert str(tmp_path) not in repr(plugin.options)
-    with pytest.raises(ConfigurationError, match="^flask_session_pool: outside an app, give store"):
-        PluginRegistry().create("flask_session_pool")
+def test_a_store_that_is_given_need_not_be_that_of_the_sessions(new_site: MakeSite, tmp_path: pathlib.Path) -> None:
+    options = {"store": str(tmp_path / "elsewhere")}
+    browser = new_site(CHAT_MEMORY_PLUGIN="flask_session", CHAT_MEMORY_OPTIONS=options).browser()
+    browser.ask("hello")
+    assert browser.texts() == said("hello")
+    assert (tmp_path / "elsewhere-chat_memory_temporary").is_dir()

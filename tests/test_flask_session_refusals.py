@@ -50,6 +50,11 @@ def test_other_session_types_are_refused_at_start_up(kind: object, tmp_path: pat
     assert refused(app) == f"SESSION_TYPE is {kind!r}"
 
 
+@pytest.mark.parametrize("kind", ["redis", "Redis", "sqlalchemy", "cachelib", "CacheLib", "filesystem"])
+def test_a_session_that_may_still_be_set_up_is_not_refused_at_start_up(kind: str, tmp_path: pathlib.Path) -> None:
+    ChatMemory(make_app(tmp_path, CHAT_MEMORY_PLUGIN="flask_session", SESSION_TYPE=kind))
+
+
 OTHER_CACHES: list[cabc.Callable[[], cachelib.BaseCache]] = [
     cachelib.SimpleCache,
     cachelib.NullCache,
