@@ -10,11 +10,14 @@ import time
 import typing as t
 
 from ..errors import ConfigurationError
+from .abilities import CurrentThread
+from .abilities import DescribesThreads
+from .abilities import KeepsLiveTurns
+from .abilities import ListsThreads
+from .abilities import MovesThreads
+from .abilities import PurgesThreads
 from .base import ChatMemoryPlugin
 from .base import Clock
-from .base import CurrentThread
-from .base import KeepsLiveTurns
-from .base import MovesThreads
 from .forwarding import forwarding
 from .options import DAY
 from .options import definitions_of
@@ -88,7 +91,9 @@ def _is_of(value: object, module: str, *names: str) -> bool:
 
 
 @forwarding
-class TemporaryPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
+class TemporaryPlugin(
+    ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads, ListsThreads, DescribesThreads, PurgesThreads
+):
     """Picks the plugin for the store and leaves everything to it."""
 
     shared_by_processes = True
