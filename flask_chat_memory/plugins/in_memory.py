@@ -104,7 +104,7 @@ class InMemoryPlugin(
     ) -> list[ChatMessage]:
         with self.lock:
             thread = self._alive(scope, thread_id)
-            return _copies(select(thread.messages if thread else [], limit, before, after))
+            return select(thread.messages if thread else [], limit, before, after)
 
     def save_messages(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> None:
         check_append(thread_id, None)

@@ -38,14 +38,13 @@ def unpack(members: cabc.Iterable[bytes]) -> list[ChatMessage]:
 
     :raises CorruptRecord: if one is no message.
     """
-    read = ChatMessage.from_json
-    messages = []
+    rows = []
     for member in members:
         sequence, _, body = member.partition(b" ")
         if not sequence.isdigit():
             raise CorruptRecord("a stored message cannot be read: it has no sequence")
-        messages.append(read(body, int(sequence)))
-    return messages
+        rows.append((int(sequence), body))
+    return ChatMessage.from_rows(rows)
 
 
 def unpack_end(member: bytes) -> tuple[float, float]:

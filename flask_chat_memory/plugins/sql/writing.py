@@ -145,7 +145,7 @@ class Writer:
             elif self.is_alive(target, thread_id) or self._joins(target, bool(current)):
                 everything = {"thread_key": key, "after": -1, "limit": -1, **self._times}
                 rows = self._rows(self._statements.oldest, everything)
-                messages = [ChatMessage.from_json(body, sequence) for sequence, body in rows]
+                messages = ChatMessage.from_rows(rows)
                 self.append(target, thread_id, messages, key=f"adopt:{thread_id}")
                 self.remove(source, key)
             else:
