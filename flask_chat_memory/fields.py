@@ -39,12 +39,20 @@ class Known(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     created_at: str | None | UnsetType = UNSET
 
 
+class Line(msgspec.Struct, gc=False):
+    """A message in a line of its own, with its place in the thread."""
+
+    sequence: int
+    message: Known | UnsetType = UNSET
+
+
 Fields = tuple[Known, dict[str, t.Any] | None]
 """The known keys, and the others if there are any."""
 
 KEYS = frozenset(Known.__struct_fields__)
 encode = msgspec.json.Encoder().encode
 decode_known = msgspec.json.Decoder(Known).decode
+_decode_lines = msgspec.json.Decoder(Line).decode_lines
 _decode = msgspec.json.Decoder(dict[str, t.Any]).decode
 
 
@@ -102,3 +110,17 @@ def load(text: bytes | str, sequence: int | None) -> Fields:
         return _converted(fields, others)
     except (ValueError, AttributeError, RecursionError) as error:
         raise CorruptRecord(f"the stored message {sequence} cannot be read") from error
+
+
+def load_lines(data: bytes) -> list[Line]:
+    """Read stored lines, one JSON object each, of known keys.
+
+    :raises CorruptRecord: if one is something else, or holds what :func:`load` reads in another way.
+    """
+    try:
+        lines = _decode_lines(data)
+    except (ValueError, RecursionError) as error:
+        raise CorruptRecord("the stored lines cannot be read") from error
+    if holds_nul(data) or len(lines) != data.count(b"\n"):
+        raise CorruptRecord("the stored lines cannot be read in one go")
+    return lines

@@ -17,6 +17,7 @@ from .fields import encode
 from .fields import Fields
 from .fields import holds_nul
 from .fields import load
+from .fields import load_lines
 from .fields import Role
 from .usage import Usage
 
@@ -173,6 +174,29 @@ class ChatMessage:
             if not plain:
                 message._known, message._others = load(data, sequence)
             message._sequence = sequence
+            message._append_key = None
+            messages.append(message)
+        return messages
+
+    @classmethod
+    def from_lines(cls, data: bytes) -> list[ChatMessage]:
+        """Make stored messages from lines of JSON objects with ``sequence`` and ``message``, all at once.
+
+        Lines without message are passed over, other keys of a line are ignored.
+
+        :raises CorruptRecord: if a line is no such object, or its message is one that only :meth:`from_rows` reads.
+        """
+        messages = []
+        for line in load_lines(data):
+            known = line.message
+            if known is msgspec.UNSET:
+                continue
+            if known.role == "tool" and not known.tool_call_id:
+                raise CorruptRecord(f"the stored message {line.sequence} cannot be read")
+            message = _new(cls)
+            message._known = known
+            message._others = None
+            message._sequence = line.sequence
             message._append_key = None
             messages.append(message)
         return messages
