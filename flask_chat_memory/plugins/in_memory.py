@@ -206,7 +206,7 @@ class InMemoryPlugin(
     ) -> Appended | None:
         with self.lock:
             appended = self.append_messages(scope, thread_id, messages, key=key, reply_to=reply_to)
-            thread = self._alive(scope, thread_id)
+            thread = self._alive(scope, appended.thread_id if appended else thread_id)
             if thread:
                 thread.live.pop(turn, None)
             return appended

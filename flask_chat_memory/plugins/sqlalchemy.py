@@ -220,7 +220,7 @@ class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTur
         check_append(thread_id, key)
         with self._writing() as writer:
             appended = writer.append(scope, thread_id, messages, key, reply_to)
-            writer.end_live(scope, thread_id, turn)
+            writer.end_live(scope, appended.thread_id if appended else thread_id, turn)
             return appended
 
     def live_turns(self, scope: Scope, thread_id: str) -> list[LiveTurn]:
