@@ -37,7 +37,8 @@ class History:
 
     def step(self) -> None:
         calls = [self.ask] * 6 + [self.answer] * 5 + [self.exchange] * 3 + [self.load] * 4
-        calls += [self.remark, self.repeat, self.save, self.clear, self.delete, self.renew, self.move, self.wait, self.describe]
+        calls += [self.remark, self.repeat, self.save, self.clear, self.delete, self.renew, self.move, self.wait]
+        calls += [self.describe]
         # Which of two that were idle equally long goes first is not promised.
         self._clock.advance(0.25)
         self._random.choice(calls)()
