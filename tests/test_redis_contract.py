@@ -31,8 +31,7 @@ class AllContracts(EveryContract):
     def damage(self, cleaner: Client, key_prefix: str) -> Damage:
         def damage(_plugin: ChatMemoryPlugin, scope: Scope, thread_id: str) -> None:
             key = f"{index_name(key_prefix, scope)}:{thread_digest(thread_id)}:messages"
-            cleaner.zremrangebyscore(key, 2, 2)
-            cleaner.zadd(key, {"2 {{": 2})
+            cleaner.lset(key, 1, f"{2:016d} {{{{")
 
         return damage
 
@@ -41,7 +40,7 @@ class AllContracts(EveryContract):
         def break_store(_plugin: ChatMemoryPlugin) -> None:
             for key in list(cleaner.scan_iter(f"{escaped(key_prefix)}*", count=1000)):
                 cleaner.delete(key)
-                cleaner.rpush(key, "of another program")
+                cleaner.set(key, "of another program")
 
         return break_store
 

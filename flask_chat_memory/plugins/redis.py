@@ -32,7 +32,7 @@ from .redis_.names import thread_digest
 from .redis_.packing import MAX_SEQUENCE
 from .redis_.packing import pack
 from .redis_.packing import unpack
-from .redis_.packing import unpack_end
+from .redis_.packing import unpack_head
 from .redis_.packing import unpack_live
 from .redis_.server import Server
 from .registry import chat_memory_plugin
@@ -99,7 +99,7 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads)
         return new_id()
 
     def has_thread(self, scope: Scope, thread_id: str) -> bool:
-        return self._load(scope, thread_id, limit=0) is not None
+        return is_thread_id(thread_id) and self._newest(scope, thread_id, 0) is not None
 
     def load_messages(
         self,
@@ -114,10 +114,11 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads)
         if not is_thread_id(thread_id) or limit == 0:
             return []
         if before is None and after is None:
-            return self._newest(scope, thread_id, _bounded(limit))
-        found = self._load(scope, thread_id, limit=_bounded(limit), before=_bounded(before), after=_bounded(after))
-        messages = unpack(found or [])
-        return messages[::-1] if before is not None else messages
+            return self._newest(scope, thread_id, _bounded(limit)) or []
+        range_ = {"limit": _bounded(limit), "before": _bounded(before), "after": _bounded(after)}
+        given = {**self._times(), "digest": thread_digest(thread_id), **range_}
+        found = self._server.run(scripts.LOAD, self._index(scope), given, repeatable=True)
+        return [] if found is None else unpack(found[1])
 
     def save_messages(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> None:
         check_append(thread_id, None)
@@ -150,7 +151,7 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads)
         check_range(limit, None, None)
         given = {**self._times(), "limit": _bounded(limit)}
         found = self._server.run(scripts.LOAD, self._index(scope), given, repeatable=True)
-        return (None, []) if found is None else (found[0].decode(), unpack(found[1]))
+        return (None, []) if found is None else (found[0].decode(), unpack(found[1][:-1]))
 
     def start_turn(self, scope: Scope, thread_id: str, question: ChatMessage, *, key: str, live: LiveTurn) -> Appended:
         begins = [clean(live.turn), float(live.lease), [live.question_id, live.answer_id]]
@@ -222,22 +223,15 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads)
             reply_to=None if reply_to is None else clean(reply_to),
             **turn,
         )
-        return None if stored is None else Appended(stored[0].decode(), int(stored[1]), bool(stored[2]))
+        return None if stored is None else Appended(stored[0].decode(), stored[1], bool(stored[2]))
 
-    def _newest(self, scope: Scope, thread_id: str, limit: int | None) -> list[ChatMessage]:
+    def _newest(self, scope: Scope, thread_id: str, limit: int | None) -> list[ChatMessage] | None:
         """Read with a command of Redis itself: what passes through a script is copied several times."""
         found = self._server.newest(self._index(scope), thread_digest(thread_id), limit)
         if not found:
-            return []
-        active, lease = unpack_end(found.pop())
-        return [] if self.is_expired(active) and lease <= self.clock() else unpack(found)
-
-    def _load(self, scope: Scope, thread_id: str, **range_: int | None) -> list[bytes] | None:
-        if not is_thread_id(thread_id):
             return None
-        given = {**self._times(), "digest": thread_digest(thread_id), **range_}
-        found = self._server.run(scripts.LOAD, self._index(scope), given, repeatable=True)
-        return None if found is None else t.cast("list[bytes]", found[1])
+        head = unpack_head(found.pop())
+        return None if self.is_expired(head.active) and head.lease <= self.clock() else unpack(found)
 
     def _write(
         self,

@@ -6,7 +6,7 @@ import hashlib
 
 from ..base import Scope
 
-PARTS = {"": "hash", ":messages": "zset", ":found": "hash", ":keys": "hash"}
+PARTS = {":messages": "list", ":found": "hash", ":about": "hash"}
 """What follows the name of a thread in those of its keys, and the type that each has."""
 
 

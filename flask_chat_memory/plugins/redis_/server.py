@@ -15,6 +15,7 @@ from redis.exceptions import NoScriptError
 from redis.exceptions import RedisClusterException
 from redis.retry import Retry
 
+from ...errors import CorruptRecord
 from ...errors import StorageError
 from .names import types_of
 from .scripts import Script
@@ -65,8 +66,8 @@ class Server:
         return self._guarded(lambda: self._evaluate(script, arguments), repeatable, index, given.get("digest"))
 
     def newest(self, index: str, digest: str, limit: int | None) -> list[bytes]:
-        """Return the end of a thread and, before it, the newest messages, all without a limit."""
-        arguments = ("ZRANGE", f"{index}:{digest}:messages", 0 if limit is None else -limit - 1, -1)
+        """Return the head of a thread and, before it, the newest messages, all without a limit."""
+        arguments = ("LRANGE", f"{index}:{digest}:messages", 0 if limit is None else -limit - 1, -1)
         return t.cast("list[bytes]", self._guarded(lambda: self._execute(*arguments), True, index, digest))
 
     def _guarded(self, call: cabc.Callable[[], t.Any], repeatable: bool, index: str, digest: str | None) -> t.Any:
@@ -80,6 +81,8 @@ class Server:
         except _FAILED as error:
             # Without the driver's text: it may quote an address or what a visitor wrote.
             reason = type(error).__name__
+            if str(error).startswith("CORRUPT"):
+                raise CorruptRecord(f"Redis: a thread at {index!r} cannot be read") from error
             if str(error).startswith("WRONGTYPE"):
                 reason = self._find_misplaced(index, digest) or reason
             raise StorageError(f"Redis failed at {index!r}: {reason}") from error
