@@ -94,6 +94,14 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads)
         super().__init__(options, clock=clock)
         url, is_cluster = plain_url(self.options.url, self.options.cluster)
         self._server = Server(self.options.client, url, is_cluster)
+        self._rules = {
+            "expiry": _bounded(self.options.expiry),
+            "slack": max(SLACK, (self.options.expiry or 0) // 100),
+            "one": self.options.threads == "one",
+            "max_messages": _bounded(self.options.max_messages),
+            "max_threads": _bounded(self.options.max_threads),
+            "keys_kept": KEYS_KEPT,
+        }
 
     def create_thread_id(self) -> str:
         return new_id()
@@ -166,7 +174,7 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads)
             group.append((index, [thread_digest(thread_id), clean(turn)]))
         for group in scopes.values():
             indexes, names = zip(*group, strict=True)
-            given = {**self._times(), "lease": float(lease), "turns": names}
+            given = {**self._times(), **self._rules, "lease": float(lease), "turns": names}
             self._server.run(scripts.RENEW, indexes[0], given, repeatable=True, others=indexes[1:])
 
     def end_turn(
@@ -190,7 +198,7 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads)
     def move_threads(self, source: Scope, target: Scope) -> int:
         if source == target:
             return 0
-        return Move(self._server, self.options.key_prefix, source, target, self._rules()).run()
+        return Move(self._server, self.options.key_prefix, source, target, {**self._times(), **self._rules}).run()
 
     def close(self) -> None:
         self._server.close()
@@ -243,7 +251,8 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads)
         repeatable: bool = False,
         **given: t.Any,
     ) -> t.Any:
-        given |= self._rules()
+        given |= self._times()
+        given |= self._rules
         given["owner"] = scope.owner
         given["chatbot"] = scope.chatbot
         given["id"] = thread_id
@@ -252,20 +261,9 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads)
         given["nonce"] = secrets.token_hex(8)
         return self._server.run(script, self._index(scope), given, bodies, repeatable=repeatable)
 
-    def _rules(self) -> dict[str, t.Any]:
-        options = self.options
-        return {
-            **self._times(),
-            "one": options.threads == "one",
-            "max_messages": _bounded(options.max_messages),
-            "max_threads": _bounded(options.max_threads),
-            "keys_kept": KEYS_KEPT,
-        }
-
     def _times(self) -> dict[str, t.Any]:
-        now, expiry = self.clock(), self.options.expiry
-        cutoff = float("-inf") if expiry is None else now - expiry
-        return {"now": now, "time": repr(float(now)), "cutoff": cutoff, "expiry": _bounded(expiry), "slack": SLACK}
+        now, expiry = float(self.clock()), self.options.expiry
+        return {"now": now, "time": repr(now), "cutoff": float("-inf") if expiry is None else now - expiry}
 
     def _index(self, scope: Scope) -> str:
         return index_name(self.options.key_prefix, scope)

@@ -4,27 +4,27 @@
 local function add(thread, messages, key)
     local sequences = {}
     for place = 1, #messages do
-        sequences[place] = thread.sequence + place
+        sequences[place] = thread.head[SEQUENCE] + place
     end
-    thread.batch = thread.sequence + 1
-    thread.tokens = thread.tokens + given.tokens
+    thread.head[BATCH] = thread.head[SEQUENCE] + 1
+    thread.head[TOKENS] = thread.head[TOKENS] + given.tokens
     put(thread, messages, sequences)
     if key then
-        remember(thread, key, thread.batch)
+        remember(thread, key, thread.head[BATCH])
     end
-    return thread.batch
+    return thread.head[BATCH]
 end
 
 -- Cuts a thread that is closed at the first question at or after the limit; keeps the newest turn, and those that are
 -- being answered.
 local function trim(thread)
     local messages, found = thread.key .. ':messages', thread.key .. ':found'
-    local count = given.max_messages and thread.question > 0 and redis.call('LLEN', messages) - 1
+    local count = given.max_messages and thread.head[QUESTION] > 0 and redis.call('LLEN', messages) - 1
     if not count or count <= given.max_messages then
         return
     end
-    local excess, kept = count - given.max_messages, thread.question
-    for _, record in pairs(thread.live) do
+    local excess, kept = count - given.max_messages, thread.head[QUESTION]
+    for _, record in pairs(thread.head[LIVE]) do
         if record[1] > now then
             kept = math.min(kept, record[2])
         end

@@ -10,20 +10,20 @@ local known, answered = unpack(thread.read)
 
 -- Ends the turn and nothing else.
 local function only_end()
-    if given.ends and thread.alive and thread.live[given.ends] then
-        thread.live[given.ends] = nil
-        given.nonce = thread.nonce
+    if given.ends and thread.alive and thread.head[LIVE][given.ends] then
+        thread.head[LIVE][given.ends] = nil
+        given.nonce = thread.head[NONCE]
         close(thread)
     end
 end
 
 -- The very same call, sent again because its answer was lost.
-if thread.alive and thread.nonce == given.nonce then
-    return {thread.id, thread.batch, 0}
+if thread.alive and thread.head[NONCE] == given.nonce then
+    return {thread.head[ID], thread.head[BATCH], 0}
 end
 if thread.alive and known and given.key then
     only_end()
-    return {thread.id, tonumber(known), 1}
+    return {thread.head[ID], tonumber(known), 1}
 end
 if given.reply_to and not (thread.alive and answered) then
     only_end()
@@ -31,7 +31,7 @@ if given.reply_to and not (thread.alive and answered) then
 end
 if #given.messages == 0 then
     only_end()
-    return {thread.alive and thread.id or given.id, 0, 0}
+    return {thread.alive and thread.head[ID] or given.id, 0, 0}
 end
 if not thread.alive then
     open(thread, superfluous(thread.digest))
@@ -41,10 +41,10 @@ touch(thread, true, current)
 local first = add(thread, given.messages, given.key)
 if given.begins then
     local turn, lease, ids = unpack(given.begins)
-    thread.live[turn] = {lease, first, ids}
+    thread.head[LIVE][turn] = {lease, first, ids}
 elseif given.ends then
-    thread.live[given.ends] = nil
+    thread.head[LIVE][given.ends] = nil
 end
 close(thread)
 trim(thread)
-return {thread.id, first, 0}
+return {thread.head[ID], first, 0}

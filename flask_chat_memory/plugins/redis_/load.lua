@@ -9,7 +9,7 @@ end
 local messages = index .. ':' .. digest .. ':messages'
 local limit = given.limit
 if not (given.before or given.after) then
-    return {head[3], redis.call('LRANGE', messages, limit and -limit - 1 or 0, -1)}
+    return {head[ID], redis.call('LRANGE', messages, limit and -limit - 1 or 0, -1)}
 end
 local count = redis.call('LLEN', messages) - 1
 local first, stop = 0, count
@@ -20,4 +20,4 @@ else
     stop = place_of(messages, count, given.before)
     first = math.max(first, limit and stop - limit or first)
 end
-return {head[3], first < stop and redis.call('LRANGE', messages, first, stop - 1) or {}}
+return {head[ID], first < stop and redis.call('LRANGE', messages, first, stop - 1) or {}}

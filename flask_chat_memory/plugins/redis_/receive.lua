@@ -11,7 +11,7 @@ end
 local about, mark = thread.key .. ':about', 'from ' .. given.digest
 local marked = redis.call('HGET', about, mark)
 local known = redis.call('HGET', thread.key .. ':found', 'k:' .. given.key)
-local value = given.born .. ' ' .. text(given.sequence)
+local value = given.born .. ' ' .. digits_of(given.sequence)
 if not thread.alive then
     open(thread, superfluous(thread.digest))
     touch(thread, given.is_current, find_current(thread))
@@ -20,7 +20,8 @@ if not thread.alive then
         sequences[place] = message[4]
     end
     put(thread, given.messages, sequences)
-    thread.sequence, thread.tokens, thread.live = given.sequence, given.tokens, cmsgpack.unpack(ARGV[#ARGV])[12]
+    thread.head[SEQUENCE], thread.head[TOKENS] = given.sequence, given.tokens
+    thread.head[LIVE] = cmsgpack.unpack(ARGV[#ARGV])[LIVE]
     for _, key in ipairs(given.known) do
         remember(thread, unpack(key))
     end
@@ -28,7 +29,7 @@ if not thread.alive then
     given.about[#given.about + 1] = value
     set_fields(about, given.about)
     -- To move is no activity.
-    thread.active = given.active
+    thread.head[ACTIVE] = given.active
     redis.call('ZADD', index, given.active, thread.digest)
     close(thread)
     return

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import importlib.resources
 
-READS = ("thread",)
-WRITES = ("thread", "writing")
-ADDS = ("thread", "writing", "adding")
+READS = ("head", "thread")
+WRITES = (*READS, "writing")
+ADDS = (*WRITES, "adding")
 
 
 class Script:
@@ -25,7 +25,7 @@ class Script:
 
 LOAD = Script("load", READS)
 LIVE = Script("live", READS)
-APPEND = Script("append", ADDS)
+APPEND = Script("append", ("head", "quick", *ADDS[1:]))
 REPLACE = Script("replace", WRITES)
 CLEAR = Script("clear", WRITES)
 DELETE = Script("delete", WRITES)

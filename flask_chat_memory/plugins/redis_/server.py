@@ -94,8 +94,18 @@ class Server:
             return self._execute("EVAL", script.text, *arguments)
 
     def _execute(self, *command: t.Any) -> t.Any:
-        # Not decoded, whatever the site's client does to its own replies.
-        return t.cast(t.Any, self._opened()).execute_command(*command, **_AS_BYTES)
+        client = t.cast(t.Any, self._opened())
+        if self._url is None or self.is_cluster:
+            # Not decoded, whatever the site's client does to its own replies.
+            return client.execute_command(*command, **_AS_BYTES)
+        # What the driver does besides, retries and metrics, costs as much as the rest of a round trip. A connection
+        # that fails closes itself.
+        connection = client.connection_pool.get_connection()
+        try:
+            connection.send_command(*command)
+            return connection.read_response(disable_decoding=True)
+        finally:
+            client.connection_pool.release(connection)
 
     def _find_misplaced(self, index: str, digest: str | None) -> str | None:
         """Name the key of another type, as far as it is still there."""

@@ -9,25 +9,26 @@ local PARTS = {':messages', ':found', ':about'}
 --
 -- names: fields of its hash "found" to be read with it, into thread.read.
 local function look(digest, names)
-    local head = read_head(digest)
-    local key = index .. ':' .. digest
-    local thread = {digest = digest, key = key, fields = {}, added = {}, sequence = 0, tokens = 0, batch = 0, keys = 0,
-        question = 0, deadline = 0, lease = 0, live = {}}
+    local head, key, read = read_head(digest), index .. ':' .. digest, nil
     if names then
-        thread.read = redis.call('HMGET', key .. ':found', unpack(names))
+        read = redis.call('HMGET', key .. ':found', unpack(names))
     else
         redis.call('HLEN', key .. ':found')
     end
-    if head then
-        thread.active, thread.lease, thread.id, thread.sequence, thread.tokens, thread.nonce, thread.batch, thread.born,
-            thread.question, thread.keys, thread.deadline, thread.live = unpack(head)
-        thread.stored = true
-        thread.alive = is_alive(head)
-        thread.running = thread.lease > now
-    else
+    if not head then
         redis.call('HLEN', key .. ':about')
     end
-    return thread
+    return {
+        digest = digest,
+        key = key,
+        head = head or {0, 0, '', 0, 0, '', 0, '', 0, 0, 0, {}},
+        stored = head ~= nil,
+        alive = head and is_alive(head),
+        running = head and head[LEASE] > now,
+        read = read,
+        fields = {},
+        added = {},
+    }
 end
 
 -- Returns the threads that make room for a new one: those idle longest, and entries of threads that are gone.
@@ -70,7 +71,7 @@ end
 -- Returns the append keys that a thread remembers, the oldest first: {key, sequence} of each.
 local function keys_of(thread)
     local name, order, found = thread.key .. ':found', {}, {}
-    for number = math.max(1, thread.keys - given.keys_kept * 3 / 2), thread.keys do
+    for number = math.max(1, thread.head[KEYS_GIVEN] - given.keys_kept * 3 / 2), thread.head[KEYS_GIVEN] do
         order[#order + 1] = 'o:' .. number
     end
     if #order > 0 then
@@ -86,10 +87,10 @@ end
 
 -- Remembers the key of a batch; forgets the oldest, some at a time.
 local function remember(thread, key, sequence)
-    local fields, number, half = thread.fields, thread.keys + 1, given.keys_kept / 2
-    thread.keys = number
+    local fields, number, half = thread.fields, thread.head[KEYS_GIVEN] + 1, given.keys_kept / 2
+    thread.head[KEYS_GIVEN] = number
     fields[#fields + 1] = 'k:' .. key
-    fields[#fields + 1] = sequence
+    fields[#fields + 1] = digits_of(sequence)
     fields[#fields + 1] = 'o:' .. number
     fields[#fields + 1] = key
     if number % half == 0 and number > given.keys_kept then
@@ -113,17 +114,17 @@ local function open(thread, victims)
     redis.call('HSET', thread.key .. ':about', 'owner', given.owner, 'chatbot', given.chatbot, 'created', given.time)
     -- A field that stays, so that the hash does, with its deadline.
     thread.fields = {'born', given.nonce}
-    thread.id, thread.born, thread.alive, thread.stored, thread.live = given.id, given.nonce, true, false, {}
-    thread.sequence, thread.tokens, thread.batch, thread.keys, thread.question, thread.deadline = 0, 0, 0, 0, 0, 0
-    thread.read = nil
+    thread.head = {now, 0, given.id, 0, 0, given.nonce, 0, given.nonce, 0, 0, 0, {}}
+    thread.alive, thread.stored = true, false
 end
 
 -- Removes the messages of a thread.
 local function empty(thread)
     local known = keys_of(thread)
     redis.call('UNLINK', thread.key .. ':messages', thread.key .. ':found')
-    thread.fields = {'born', thread.born}
-    thread.stored, thread.tokens, thread.question, thread.deadline, thread.keys = false, 0, 0, 0, 0
+    local head = thread.head
+    thread.fields, thread.stored = {'born', head[BORN]}, false
+    head[TOKENS], head[QUESTION], head[DEADLINE], head[KEYS_GIVEN] = 0, 0, 0, 0
     for _, key in ipairs(known) do
         remember(thread, unpack(key))
     end
@@ -131,22 +132,23 @@ end
 
 -- Adds messages {is a question, id, turn}, whose JSON is in ARGV from the second on, each as the one of a sequence.
 local function put(thread, messages, sequences)
-    local added, fields, turns = thread.added, thread.fields, {}
+    local head, added, fields, turns = thread.head, thread.added, thread.fields, {}
     for place, message in ipairs(messages) do
         local sequence, id, turn = sequences[place], message[2], message[3]
-        added[#added + 1] = string.format('%016d ', sequence) .. ARGV[place + 1]
+        local digits = digits_of(sequence)
+        added[#added + 1] = digits .. ' ' .. ARGV[place + 1]
         if message[1] then
-            thread.question = sequence
+            head[QUESTION] = sequence
         end
         if id then
             fields[#fields + 1] = 'm:' .. id
-            fields[#fields + 1] = sequence
+            fields[#fields + 1] = digits
         end
         if turn then
             local others = turns[turn]
-            turns[turn] = others and others .. ' ' .. text(sequence) or text(sequence)
+            turns[turn] = others and others .. ' ' .. digits or digits
         end
-        thread.sequence = math.max(thread.sequence, sequence)
+        head[SEQUENCE] = math.max(head[SEQUENCE], sequence)
     end
     for turn, all in pairs(turns) do
         local others = thread.stored and redis.call('HGET', thread.key .. ':found', 't:' .. turn)
@@ -157,13 +159,13 @@ end
 
 -- Returns when the keys of a thread are to be dropped. A deadline that is about right is left: the slack allows for
 -- that, and for a clock of the server that differs.
-local function next_deadline(thread)
+local function next_deadline(head)
     if not given.expiry then
         return -1
     end
-    local wanted = math.min(math.ceil(math.max(thread.active + given.expiry, thread.lease)) + given.slack, 1e12)
-    if thread.deadline > 0 and math.abs(thread.deadline - wanted) < given.slack / 2 then
-        return thread.deadline
+    local wanted = math.min(math.ceil(math.max(head[ACTIVE] + given.expiry, head[LEASE])) + given.slack, 1e12)
+    if head[DEADLINE] > 0 and math.abs(head[DEADLINE] - wanted) < given.slack / 2 then
+        return head[DEADLINE]
     end
     return wanted
 end
@@ -171,7 +173,7 @@ end
 -- Gives all keys of a thread the same deadline, which those of its scope do not come before.
 local function set_deadline(thread)
     local scope = {index, index .. ':current'}
-    if thread.deadline < 0 then
+    if thread.head[DEADLINE] < 0 then
         for _, part in ipairs(PARTS) do
             redis.call('PERSIST', thread.key .. part)
         end
@@ -180,7 +182,7 @@ local function set_deadline(thread)
         end
         return
     end
-    redis.call('PEXPIRE', thread.key .. ':messages', (thread.deadline - math.floor(now)) * 1000)
+    redis.call('PEXPIRE', thread.key .. ':messages', (thread.head[DEADLINE] - math.floor(now)) * 1000)
     local deadline = redis.call('PEXPIRETIME', thread.key .. ':messages')
     redis.call('PEXPIREAT', thread.key .. ':found', deadline)
     redis.call('PEXPIREAT', thread.key .. ':about', deadline)
@@ -193,25 +195,24 @@ end
 
 -- Writes what was added to a thread, and its head.
 local function close(thread)
-    local messages, added, first, before = thread.key .. ':messages', thread.added, 1, thread.deadline
-    thread.lease = 0
-    for _, record in pairs(thread.live) do
-        thread.lease = math.max(thread.lease, record[1])
+    local messages, added, first, before = thread.key .. ':messages', thread.added, 1, thread.head[DEADLINE]
+    local head, lease = thread.head, 0
+    for _, record in pairs(head[LIVE]) do
+        lease = math.max(lease, record[1])
     end
-    thread.deadline = next_deadline(thread)
-    added[#added + 1] = cmsgpack.pack({thread.active, thread.lease, thread.id, thread.sequence, thread.tokens,
-        given.nonce or thread.nonce, thread.batch, thread.born, thread.question, thread.keys, thread.deadline,
-        thread.live})
+    head[LEASE], head[NONCE] = lease, given.nonce or head[NONCE]
+    head[DEADLINE] = next_deadline(head)
+    added[#added + 1] = cmsgpack.pack(head)
     set_fields(thread.key .. ':found', thread.fields)
     if thread.stored then
         -- In the place of the head that was, for a list without elements is gone, and its deadline with it.
-        redis.call('LSET', messages, -1, added[1])
+        redis.call('LSET', messages, '-1', added[1])
         first = 2
     end
     for start = first, #added, 1000 do
         redis.call('RPUSH', messages, unpack(added, start, math.min(start + 999, #added)))
     end
-    if thread.deadline ~= before then
+    if head[DEADLINE] ~= before then
         set_deadline(thread)
     end
 end
@@ -220,9 +221,9 @@ end
 -- thread is so if there is no other.
 local function touch(thread, claims, current)
     redis.call('ZADD', index, given.time, thread.digest)
-    thread.active = now
+    thread.head[ACTIVE] = now
     if claims and not current then
         redis.call('SET', index .. ':current', thread.digest)
-        thread.deadline = 0
+        thread.head[DEADLINE] = 0
     end
 end
