@@ -20,9 +20,9 @@ from .instances import PluginInstances
 from .instances import SettingsLoader
 from .owner import known_owner
 from .owner import OwnerLoader
+from .plugins.abilities import CurrentThread
 from .plugins.base import ChatMemoryPlugin
-from .plugins.base import CurrentThread
-from .plugins.base import Scope
+from .plugins.records import Scope
 from .plugins.registry import PluginRegistry
 from .plugins.registry import PluginsAlter
 from .pointer import close_pointers

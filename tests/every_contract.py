@@ -18,6 +18,7 @@ class EveryContract(
     contracts.ThreadsContract,
     contracts.ForkContract,
     contracts.ProcessContract,
+    contracts.LoadContract,
     contracts.CorruptionContract,
     contracts.FailingStoreContract,
 ):

@@ -15,11 +15,11 @@ import pytest
 
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import StorageError
-from flask_chat_memory.plugins.base import Appended
-from flask_chat_memory.plugins.base import LiveTurn
-from flask_chat_memory.plugins.base import Scope
 from flask_chat_memory.plugins.file import FilePlugin
 from flask_chat_memory.plugins.file_.body import KEYS_KEPT
+from flask_chat_memory.plugins.records import Appended
+from flask_chat_memory.plugins.records import LiveTurn
+from flask_chat_memory.plugins.records import Scope
 from flask_chat_memory.testing.contracts.forks import Child
 from flask_chat_memory.testing.contracts.forks import Say
 from flask_chat_memory.testing.contracts.parts import answer

@@ -10,12 +10,12 @@ import typing as t
 import pytest
 
 from flask_chat_memory import ChatMessage
-from flask_chat_memory.plugins.base import LiveTurn
-from flask_chat_memory.plugins.base import Scope
 from flask_chat_memory.plugins.file import FilePlugin
 from flask_chat_memory.plugins.file_ import batches
 from flask_chat_memory.plugins.file_ import blocks
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
+from flask_chat_memory.plugins.records import LiveTurn
+from flask_chat_memory.plugins.records import Scope
 from flask_chat_memory.testing import ManualClock
 
 SCOPES = [Scope("user:1"), Scope("anon:2")]

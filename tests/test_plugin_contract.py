@@ -37,6 +37,9 @@ class TestInMemory(
     contracts.CurrentThreadContract,
     contracts.LiveTurnsContract,
     contracts.MovesThreadsContract,
+    contracts.ListsThreadsContract,
+    contracts.DescribesThreadsContract,
+    contracts.PurgesThreadsContract,
     contracts.ThreadsContract,
     contracts.ForkContract,
 ):
@@ -45,7 +48,9 @@ class TestInMemory(
         return lambda **options: InMemoryPlugin(options)
 
 
-class TestSQLAlchemy(EveryContract):
+class TestSQLAlchemy(
+    EveryContract, contracts.ListsThreadsContract, contracts.DescribesThreadsContract, contracts.PurgesThreadsContract
+):
     @pytest.fixture
     def run_sql(self, tmp_path: pathlib.Path) -> RunSQL:
         def run(statement: str, *parameters: object) -> None:

@@ -18,7 +18,7 @@ from flask_chat_memory import CorruptRecord
 from flask_chat_memory import LiveTurn
 from flask_chat_memory import Scope
 from flask_chat_memory import StorageError
-from flask_chat_memory.plugins.base import Appended
+from flask_chat_memory.plugins.records import Appended
 from flask_chat_memory.plugins.redis import RedisPlugin
 from flask_chat_memory.plugins.redis import SLACK
 from flask_chat_memory.plugins.redis_ import scripts

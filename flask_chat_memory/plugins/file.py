@@ -11,14 +11,11 @@ import typing as t
 from ..errors import ConfigurationError
 from ..errors import CorruptRecord
 from ..message import ChatMessage
-from .base import Appended
+from .abilities import CurrentThread
+from .abilities import KeepsLiveTurns
+from .abilities import MovesThreads
 from .base import ChatMemoryPlugin
 from .base import Clock
-from .base import CurrentThread
-from .base import KeepsLiveTurns
-from .base import LiveTurn
-from .base import MovesThreads
-from .base import Scope
 from .file_.disk import DiskErrors
 from .file_.lines import Entry
 from .file_.locks import Locks
@@ -28,6 +25,9 @@ from .file_.threads import Threads
 from .file_.writing import Writer
 from .options import Option
 from .options import PluginOptions
+from .records import Appended
+from .records import LiveTurn
+from .records import Scope
 from .registry import chat_memory_plugin
 from .rules import check_append
 from .rules import check_range

@@ -12,16 +12,16 @@ import sqlalchemy as sa
 from ..errors import ConfigurationError
 from ..errors import StorageError
 from ..message import ChatMessage
-from .base import Appended
+from .abilities import CurrentThread
+from .abilities import KeepsLiveTurns
+from .abilities import MovesThreads
 from .base import ChatMemoryPlugin
 from .base import Clock
-from .base import CurrentThread
-from .base import KeepsLiveTurns
-from .base import LiveTurn
-from .base import MovesThreads
-from .base import Scope
 from .options import Option
 from .options import PluginOptions
+from .records import Appended
+from .records import LiveTurn
+from .records import Scope
 from .registry import chat_memory_plugin
 from .rules import check_append
 from .rules import check_range
@@ -36,6 +36,8 @@ from .sql.tables import DEFAULT_PREFIX
 from .sql.tables import define_tables
 from .sql.tables import scope_key
 from .sql.tables import thread_key
+from .sql.threads import SQLThreads
+from .sql.threads import ThreadStatements
 from .sql.writing import times
 from .sql.writing import Writer
 
@@ -49,7 +51,7 @@ _ALL = 2**62
     label="SQL database",
     description="Conversations in tables of their own, in the site's database or a file beside it.",
 )
-class SQLAlchemyPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
+class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
     """Keeps threads in tables of its own."""
 
     shared_by_processes = True
@@ -107,6 +109,7 @@ class SQLAlchemyPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThr
         tables = define_tables(sa.MetaData(), self.options.table_prefix)
         self._database = Database(database, tables, self.options.create_tables)
         self._statements = Statements(tables)
+        self._thread_statements = ThreadStatements(tables, self._statements)
 
     def create_thread_id(self) -> str:
         return new_id()
@@ -197,7 +200,7 @@ class SQLAlchemyPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThr
                         "key": thread_key(scope, thread_id),
                         "turn_id": turn,
                         "until": lease,
-                        **times(self.options, self.clock()),
+                        **self._times(),
                     }
                     for scope, thread_id, turn in turns
                 ],
@@ -222,7 +225,7 @@ class SQLAlchemyPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThr
     def live_turns(self, scope: Scope, thread_id: str) -> list[LiveTurn]:
         if not is_thread_id(thread_id):
             return []
-        this = {"key": thread_key(scope, thread_id), **times(self.options, self.clock())}
+        this = {"key": thread_key(scope, thread_id), **self._times()}
         return [LiveTurn(*row) for row in self._database.rows(self._statements.live_turns, this)]
 
     def move_threads(self, source: Scope, target: Scope) -> int:
@@ -247,11 +250,14 @@ class SQLAlchemyPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThr
         finally:
             self.lock.release()
 
+    def _times(self) -> dict[str, t.Any]:
+        return times(self.options, self.clock())
+
     def _of_scope(self, scope: Scope) -> dict[str, t.Any]:
-        return {**times(self.options, self.clock()), "scope_key": scope_key(scope)}
+        return {**self._times(), "scope_key": scope_key(scope)}
 
     def _of_thread(self, scope: Scope, thread_id: str) -> dict[str, t.Any]:
-        return {**times(self.options, self.clock()), "thread_key": thread_key(scope, thread_id)}
+        return {**self._times(), "thread_key": thread_key(scope, thread_id)}
 
 
 def _bounded(number: int | None) -> int:

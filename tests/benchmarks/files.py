@@ -18,8 +18,8 @@ import msgspec
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
 
 from flask_chat_memory.message import ChatMessage
-from flask_chat_memory.plugins.base import Scope
 from flask_chat_memory.plugins.file import FilePlugin
+from flask_chat_memory.plugins.records import Scope
 from tests.benchmarks.plugins import Plugin
 from tests.benchmarks.report import environment
 from tests.benchmarks.report import median

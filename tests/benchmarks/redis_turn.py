@@ -23,8 +23,8 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
 
 from flask_chat_memory.live import LEASE
 from flask_chat_memory.message import ChatMessage
-from flask_chat_memory.plugins.base import LiveTurn
-from flask_chat_memory.plugins.base import Scope
+from flask_chat_memory.plugins.records import LiveTurn
+from flask_chat_memory.plugins.records import Scope
 from flask_chat_memory.plugins.redis import RedisPlugin
 from tests.benchmarks.report import environment
 from tests.benchmarks.report import median

@@ -9,7 +9,7 @@ import typing as t
 import msgspec
 
 from ...errors import CorruptRecord
-from ..base import Scope
+from ..records import Scope
 from . import disk
 from .lines import State
 from .names import ThreadFiles

@@ -9,7 +9,7 @@ import msgspec
 
 from ...errors import CorruptRecord
 from ...message import ChatMessage
-from ..base import LiveTurn
+from ..records import LiveTurn
 from ..rules import tokens_of
 from .names import ThreadFiles
 

@@ -8,7 +8,7 @@ import fcntl
 import os
 import threading
 
-from ..base import Scope
+from ..records import Scope
 from .disk import make_folder
 from .names import scope_name
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from ...errors import CorruptRecord
-from ..base import Scope
+from ..records import Scope
 from . import disk
 from . import heads
 from .lines import Entry

@@ -17,7 +17,7 @@ import os
 import re
 import typing as t
 
-from ..base import Scope
+from ..records import Scope
 
 _OURS = re.compile(r"(current\.json|[0-9a-f]{32}\.(json|jsonl|lease))(\.tmp)?")
 _BODY = re.compile(r"([0-9a-f]{32})\.jsonl")

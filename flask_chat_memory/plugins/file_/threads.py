@@ -9,8 +9,8 @@ import os
 import msgspec
 
 from ...errors import CorruptRecord
-from ..base import Scope
 from ..options import PluginOptions
+from ..records import Scope
 from . import disk
 from . import heads
 from .batches import encode

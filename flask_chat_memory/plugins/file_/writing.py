@@ -18,9 +18,9 @@ import collections.abc as cabc
 import msgspec
 
 from ...message import ChatMessage
-from ..base import Appended
-from ..base import LiveTurn
-from ..base import Scope
+from ..records import Appended
+from ..records import LiveTurn
+from ..records import Scope
 from ..rules import number
 from ..rules import sequence_of
 from . import disk

@@ -10,7 +10,7 @@ import collections.abc as cabc
 import secrets
 import typing as t
 
-from ..base import Scope
+from ..records import Scope
 from ..rules import tokens_of
 from . import scripts
 from .names import index_name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from ..base import Scope
+from ..records import Scope
 
 PARTS = {":messages": "list", ":found": "hash", ":about": "hash"}
 """What follows the name of a thread in those of its keys, and the type that each has."""

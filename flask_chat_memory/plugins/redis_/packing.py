@@ -8,7 +8,7 @@ import msgspec
 
 from ...errors import CorruptRecord
 from ...message import ChatMessage
-from ..base import LiveTurn
+from ..records import LiveTurn
 
 _SEQUENCE = 16
 """Digits before the JSON of a message."""

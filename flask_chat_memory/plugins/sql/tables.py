@@ -7,7 +7,7 @@ import hashlib
 
 import sqlalchemy as sa
 
-from ..base import Scope
+from ..records import Scope
 
 DEFAULT_PREFIX = "chat_memory_"
 

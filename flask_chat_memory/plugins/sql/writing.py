@@ -7,10 +7,10 @@ import typing as t
 
 from ...message import ChatMessage
 from ...values import clean
-from ..base import Appended
-from ..base import LiveTurn
-from ..base import Scope
 from ..options import PluginOptions
+from ..records import Appended
+from ..records import LiveTurn
+from ..records import Scope
 from ..rules import KEYS_KEPT
 from ..rules import number
 from ..rules import sequence_of
@@ -43,7 +43,7 @@ class Writer:
     """Writes within a transaction that the caller opens and commits."""
 
     def __init__(self, transaction: Transaction, statements: Statements, options: PluginOptions, now: float) -> None:
-        self._run = transaction.run
+        self.run = transaction.run
         self._run_many = transaction.run_many
         self._rows = transaction.rows
         self._statements = statements
@@ -71,7 +71,7 @@ class Writer:
         self._insert(thread.key, [message.numbered(first + place) for place, message in enumerate(messages)])
         self._touch(thread.key, last=thread.sequence + len(messages), added=len(messages), messages=messages)
         if key is not None:
-            self._run(self._statements.insert_key, {"thread_key": thread.key, "append_key": key, "sequence": first})
+            self.run(self._statements.insert_key, {"thread_key": thread.key, "append_key": key, "sequence": first})
         self._trim(thread.key, thread.messages + len(messages))
         return Appended(thread.thread_id, first)
 
@@ -80,10 +80,10 @@ class Writer:
         key = thread_key(scope, thread_id)
         thread = self._opened(scope, thread_id, self._look(scope, thread_id, redirect=False))
         numbered = number(messages, thread.sequence)
-        self._run(self._statements.remove_messages, {"thread_key": key})
+        self.run(self._statements.remove_messages, {"thread_key": key})
         self._insert(key, numbered)
-        self._run(self._statements.drop_live, {"thread_key": key})
-        self._run(self._statements.empty_thread, {"this": key, **self._times})
+        self.run(self._statements.drop_live, {"thread_key": key})
+        self.run(self._statements.empty_thread, {"this": key, **self._times})
         last = max([thread.sequence, *(sequence_of(message) for message in numbered)])
         self._touch(key, last=last, added=len(numbered), messages=numbered)
 
@@ -92,8 +92,8 @@ class Writer:
         if self.is_alive(scope, thread_id):
             key = thread_key(scope, thread_id)
             for statement in self._statements.remove_contents:
-                self._run(statement, {"thread_key": key})
-            self._run(self._statements.empty_thread, {"this": key, **self._times})
+                self.run(statement, {"thread_key": key})
+            self.run(self._statements.empty_thread, {"this": key, **self._times})
 
     def is_alive(self, scope: Scope, thread_id: str) -> bool:
         key = thread_key(scope, thread_id)
@@ -103,11 +103,20 @@ class Writer:
         """Delete a thread of the scope with all that belongs to it."""
         statements = self._statements
         for statement in (*statements.remove_contents, statements.remove_keys, statements.remove_thread):
-            self._run(statement, {"thread_key": key})
-        self._run(statements.remove_current, {"thread_key": key, "scope_key": scope_key(scope)})
+            self.run(statement, {"thread_key": key})
+        self.run(statements.remove_current, {"thread_key": key, "scope_key": scope_key(scope)})
+
+    def purge(self, scope: Scope, key: str, before: float) -> int | None:
+        """Do what :meth:`PurgesThreads.purge_thread` promises."""
+        this = {"thread_key": key, "before": before, **self._times}
+        if not self.run(self._statements.remove_idle_thread, this):
+            return None
+        removed = self.run(self._statements.remove_messages, this)
+        self.remove(scope, key)
+        return removed
 
     def start_live(self, scope: Scope, appended: Appended, live: LiveTurn) -> None:
-        self._run(
+        self.run(
             self._statements.insert_live,
             {
                 "thread_key": thread_key(scope, appended.thread_id),
@@ -120,7 +129,7 @@ class Writer:
         )
 
     def end_live(self, scope: Scope, thread_id: str, turn: str) -> None:
-        self._run(self._statements.delete_live, {"key": thread_key(scope, thread_id), "turn_id": turn})
+        self.run(self._statements.delete_live, {"key": thread_key(scope, thread_id), "turn_id": turn})
 
     def move(self, source: Scope, target: Scope) -> int:
         """Do what :meth:`MovesThreads.move_threads` promises."""
@@ -148,8 +157,8 @@ class Writer:
         new_key = thread_key(target, thread_id)
         move = {"old_key": key, "new_key": new_key, "new_owner": target.owner, "new_chatbot": target.chatbot}
         for statement in (*statements.rekey, statements.rescope_thread):
-            self._run(statement, move)
-        self._run(statements.remove_current, {"thread_key": key, "scope_key": scope_key(source)})
+            self.run(statement, move)
+        self.run(statements.remove_current, {"thread_key": key, "scope_key": scope_key(source)})
         if current:
             self._make_current(target, new_key)
         self._limit_threads(target, new_key)
@@ -163,7 +172,7 @@ class Writer:
 
     def _make_current(self, scope: Scope, key: str) -> None:
         if not self._current_of(scope):
-            self._run(self._statements.make_current, {"scope_key": scope_key(scope), "thread_key": key})
+            self.run(self._statements.make_current, {"scope_key": scope_key(scope), "thread_key": key})
 
     def _look(
         self,
@@ -209,7 +218,7 @@ class Writer:
         key = thread_key(scope, thread_id)
         if thread:
             self.remove(scope, key)
-        self._run(
+        self.run(
             self._statements.insert_thread,
             {
                 "thread_key": key,
@@ -240,7 +249,7 @@ class Writer:
         )
 
     def _touch(self, key: str, *, last: int, added: int, messages: cabc.Iterable[ChatMessage]) -> None:
-        self._run(
+        self.run(
             self._statements.touch_thread,
             {"this": key, "last": last, "added": added, "more": sum(map(tokens_of, messages)), **self._times},
         )
@@ -258,11 +267,11 @@ class Writer:
         running = self._rows(statements.oldest_running, this)[0][0]
         cut = {"thread_key": key, "cut": question[0][0] if running is None else min(question[0][0], running)}
         turns = self._rows(statements.turns_before, cut)
-        removed = self._run(statements.delete_before, cut)
+        removed = self.run(statements.delete_before, cut)
         for (turn,) in turns:
-            removed += self._run(statements.delete_turn, {"thread_key": key, "turn_id": turn})
-        self._run(statements.count_removed, {"this": key, "removed": removed})
-        self._run(statements.forget_keys, {"thread_key": key, "kept": KEYS_KEPT - 1})
+            removed += self.run(statements.delete_turn, {"thread_key": key, "turn_id": turn})
+        self.run(statements.count_removed, {"this": key, "removed": removed})
+        self.run(statements.forget_keys, {"thread_key": key, "kept": KEYS_KEPT - 1})
 
     def _limit_threads(self, scope: Scope, newest: str) -> None:
         of_scope = {"owner": scope.owner, "chatbot": scope.chatbot, "thread_key": newest, **self._times}

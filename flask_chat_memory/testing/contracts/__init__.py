@@ -12,15 +12,19 @@ The test module of a plugin has a fixture ``make_plugin`` and a class that lists
 
 from . import assertions as assertions
 from .current import CurrentThreadContract as CurrentThreadContract
+from .describing import DescribesThreadsContract as DescribesThreadsContract
 from .expiry import ExpiryContract as ExpiryContract
 from .failures import CorruptionContract as CorruptionContract
 from .failures import FailingStoreContract as FailingStoreContract
 from .forks import ForkContract as ForkContract
+from .listing import ListsThreadsContract as ListsThreadsContract
 from .live import LiveTurnsContract as LiveTurnsContract
+from .load import LoadContract as LoadContract
 from .moving import MovesThreadsContract as MovesThreadsContract
 from .persistence import PersistenceContract as PersistenceContract
 from .plugin import PluginContract as PluginContract
 from .processes import ProcessContract as ProcessContract
+from .purging import PurgesThreadsContract as PurgesThreadsContract
 from .retention import LastingNumbersContract as LastingNumbersContract
 from .retention import MaxMessagesContract as MaxMessagesContract
 from .retention import MaxThreadsContract as MaxThreadsContract

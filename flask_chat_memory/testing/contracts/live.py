@@ -6,10 +6,10 @@ import typing as t
 
 import pytest
 
-from ...plugins.base import Appended
-from ...plugins.base import KeepsLiveTurns
-from ...plugins.base import LiveTurn
-from ...plugins.base import Scope
+from ...plugins.abilities import KeepsLiveTurns
+from ...plugins.records import Appended
+from ...plugins.records import LiveTurn
+from ...plugins.records import Scope
 from ..clock import ManualClock
 from .appending import NO_MESSAGE
 from .appending import REFUSED
