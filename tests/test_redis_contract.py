@@ -15,6 +15,7 @@ from flask_chat_memory import Scope
 from flask_chat_memory.plugins.redis import RedisPlugin
 from flask_chat_memory.plugins.redis_.names import index_name
 from flask_chat_memory.plugins.redis_.names import thread_digest
+from flask_chat_memory.testing import contracts
 from flask_chat_memory.testing.contracts.failures import BreakStore
 from flask_chat_memory.testing.contracts.failures import Damage
 from flask_chat_memory.testing.contracts.parts import MakePlugin
@@ -26,7 +27,9 @@ from .redis_servers import escaped
 from .redis_servers import remove_keys
 
 
-class AllContracts(EveryContract):
+class AllContracts(
+    EveryContract, contracts.ListsThreadsContract, contracts.DescribesThreadsContract, contracts.PurgesThreadsContract
+):
     @pytest.fixture
     def damage(self, cleaner: Client, key_prefix: str) -> Damage:
         def damage(_plugin: ChatMemoryPlugin, scope: Scope, thread_id: str) -> None:

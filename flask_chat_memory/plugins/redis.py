@@ -29,12 +29,13 @@ from .redis_.location import plain_url
 from .redis_.moving import Move
 from .redis_.names import index_name
 from .redis_.names import thread_digest
-from .redis_.packing import MAX_SEQUENCE
+from .redis_.packing import bounded
 from .redis_.packing import pack
 from .redis_.packing import unpack
 from .redis_.packing import unpack_head
 from .redis_.packing import unpack_live
 from .redis_.server import Server
+from .redis_.threads import RedisThreads
 from .registry import chat_memory_plugin
 from .rules import check_append
 from .rules import check_range
@@ -52,7 +53,7 @@ SLACK = 60
     label="Redis",
     description="Conversations in Redis or Valkey, on one server or a cluster, for sites on several hosts.",
 )
-class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
+class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads, RedisThreads):
     """Keeps threads in keys of its own; each operation is one script, and so one step and one round trip."""
 
     shared_by_processes = True
@@ -94,12 +95,13 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads)
         super().__init__(options, clock=clock)
         url, is_cluster = plain_url(self.options.url, self.options.cluster)
         self._server = Server(self.options.client, url, is_cluster)
+        self._prefix = self.options.key_prefix
         self._rules = {
-            "expiry": _bounded(self.options.expiry),
+            "expiry": bounded(self.options.expiry),
             "slack": max(SLACK, (self.options.expiry or 0) // 100),
             "one": self.options.threads == "one",
-            "max_messages": _bounded(self.options.max_messages),
-            "max_threads": _bounded(self.options.max_threads),
+            "max_messages": bounded(self.options.max_messages),
+            "max_threads": bounded(self.options.max_threads),
             "keys_kept": KEYS_KEPT,
         }
 
@@ -122,8 +124,8 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads)
         if not is_thread_id(thread_id) or limit == 0:
             return []
         if before is None and after is None:
-            return self._newest(scope, thread_id, _bounded(limit)) or []
-        range_ = {"limit": _bounded(limit), "before": _bounded(before), "after": _bounded(after)}
+            return self._newest(scope, thread_id, bounded(limit)) or []
+        range_ = {"limit": bounded(limit), "before": bounded(before), "after": bounded(after)}
         given = {**self._times(), "digest": thread_digest(thread_id), **range_}
         found = self._server.run(scripts.LOAD, self._index(scope), given, repeatable=True)
         return [] if found is None else unpack(found[1])
@@ -157,7 +159,7 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads)
 
     def load_current(self, scope: Scope, *, limit: int | None = None) -> tuple[str | None, list[ChatMessage]]:
         check_range(limit, None, None)
-        given = {**self._times(), "limit": _bounded(limit)}
+        given = {**self._times(), "limit": bounded(limit)}
         found = self._server.run(scripts.LOAD, self._index(scope), given, repeatable=True)
         return (None, []) if found is None else (found[0].decode(), unpack(found[1][:-1]))
 
@@ -198,7 +200,7 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads)
     def move_threads(self, source: Scope, target: Scope) -> int:
         if source == target:
             return 0
-        return Move(self._server, self.options.key_prefix, source, target, {**self._times(), **self._rules}).run()
+        return Move(self._server, self._prefix, source, target, {**self._times(), **self._rules}).run()
 
     def close(self) -> None:
         self._server.close()
@@ -266,9 +268,4 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads)
         return {"now": now, "time": repr(now), "cutoff": float("-inf") if expiry is None else now - expiry}
 
     def _index(self, scope: Scope) -> str:
-        return index_name(self.options.key_prefix, scope)
-
-
-def _bounded(number: int | None) -> int | None:
-    """Keep a number within what the scripts can compare."""
-    return None if number is None else max(-MAX_SEQUENCE, min(number, MAX_SEQUENCE))
+        return index_name(self._prefix, scope)

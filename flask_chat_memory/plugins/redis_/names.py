@@ -23,6 +23,18 @@ def thread_digest(thread_id: str) -> str:
     return _digest(thread_id)
 
 
+def threads_pattern(prefix: str) -> str:
+    """Return the pattern of the names of keys of which every thread has one."""
+    escaped = "".join("\\" + character if character in "*?[]\\^-" else character for character in prefix)
+    return f"{escaped}{{*}}:*:about"
+
+
+def thread_of(name: bytes) -> tuple[bytes, str]:
+    """Return the name of the index, and the digest of the thread, that a name holds."""
+    index, digest, _ = name.rsplit(b":", 2)
+    return index, digest.decode()
+
+
 def types_of(index: str, *threads: str) -> dict[str, str]:
     """Return the name of every key of a scope, with these threads (digests) -> its type."""
     found = {index: "zset", f"{index}:current": "string"}

@@ -40,6 +40,11 @@ Packed = tuple[bool, str | None, str | None, int | None]
 """Whether it is a question, id, turn, sequence."""
 
 
+def bounded(number: int | None) -> int | None:
+    """Keep a number within what the scripts can compare."""
+    return None if number is None else max(-MAX_SEQUENCE, min(number, MAX_SEQUENCE))
+
+
 def pack(messages: cabc.Iterable[ChatMessage]) -> tuple[list[Packed], list[bytes]]:
     """Return what the scripts need to know of each message, and the JSON of each.
 

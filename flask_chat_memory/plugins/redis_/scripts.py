@@ -6,6 +6,7 @@ import hashlib
 import importlib.resources
 
 READS = ("head", "thread")
+DESCRIBES = (*READS, "describing")
 WRITES = (*READS, "writing")
 ADDS = (*WRITES, "adding")
 
@@ -29,6 +30,11 @@ APPEND = Script("append", ("head", "quick", *ADDS[1:]))
 REPLACE = Script("replace", WRITES)
 CLEAR = Script("clear", WRITES)
 DELETE = Script("delete", WRITES)
+FIND = Script("find", DESCRIBES)
+LIST = Script("list", DESCRIBES)
+EVERY = Script("every", DESCRIBES)
+UPDATE = Script("update", WRITES)
+PURGE = Script("purge", WRITES)
 RENEW = Script("renew", WRITES)
 THREADS = Script("threads", WRITES)
 EXPORT = Script("export", WRITES)
