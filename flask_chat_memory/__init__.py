@@ -5,6 +5,7 @@ from .errors import ChatMemoryError as ChatMemoryError
 from .errors import ConfigurationError as ConfigurationError
 from .errors import CorruptRecord as CorruptRecord
 from .errors import DecryptionFailed as DecryptionFailed
+from .errors import ImportRefused as ImportRefused
 from .errors import InvalidMessage as InvalidMessage
 from .errors import MissingOwner as MissingOwner
 from .errors import RequestRefused as RequestRefused

@@ -36,6 +36,10 @@ class InvalidMessage(ChatMemoryError, ValueError):
         self.path = path
 
 
+class ImportRefused(ChatMemoryError, ValueError):
+    """A document is no thread that could be imported; the text says why and quotes none of it."""
+
+
 class StorageError(ChatMemoryError):
     """The store failed; ``__cause__`` is the driver's exception."""
 

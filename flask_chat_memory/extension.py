@@ -31,6 +31,7 @@ from .pointer import Pointer
 from .provider import check_provider
 from .provider import plain_provider
 from .provider import Provider
+from .resolve import check
 from .unfinished import end_failed_turns
 from .unfinished import end_refused_turns
 from .visitor import NamedVisitor
@@ -81,6 +82,9 @@ class ChatMemory:
         settings = read_settings(app.config, self.plugins)
         _check_names(self._providers, settings)
         configured = [chatbot.plugin for chatbot in settings.chatbots.values() if chatbot.plugin]
+        for chatbot in settings.chatbots.values():
+            if chatbot.plugin and chatbot.history:
+                check(app, chatbot.plugin.options)
         if settings.url_prefix is not None and BLUEPRINT in app.blueprints:
             raise ConfigurationError(f"the app has a blueprint {BLUEPRINT!r} already; give that one another name")
         self._states[app] = _State(settings, PluginInstances(self.plugins, self._settings_loader, configured))

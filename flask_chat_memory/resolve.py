@@ -1,4 +1,4 @@
-"""Makes options that depend on the app plain, on first use: paths in the instance folder, the site's database."""
+"""Makes options that depend on the app plain, on first use: paths, the site's database, its session store."""
 
 from __future__ import annotations
 
@@ -12,12 +12,30 @@ import msgspec
 from .errors import ConfigurationError
 from .plugins.options import definitions_of
 from .plugins.options import PluginOptions
+from .session_store import check_session_type
+from .session_store import find_session_store
+from .session_store import is_set_up
 
 if t.TYPE_CHECKING:
     import sqlalchemy as sa
 
 DEFAULT_DATABASE = "sqlite:///chat-memory.sqlite3"
 DEFAULT_FOLDER = "chat-memory"
+
+
+def check(app: flask.Flask, options: PluginOptions) -> None:
+    """Refuse at start-up what is known to be wrong then, though it is only used later.
+
+    :raises ConfigurationError: naming the key, the value and what is allowed.
+    """
+    for name, definition in definitions_of(type(options)).items():
+        if definition.app_bound == "options":
+            check(app, getattr(options, name))
+        if definition.app_bound == "session store" and getattr(options, name) is None:
+            if is_set_up(app):
+                resolve(app, options)
+            else:
+                check_session_type(app.config)
 
 
 def resolve(app: flask.Flask, options: PluginOptions) -> PluginOptions:
@@ -66,6 +84,10 @@ def _folder(app: flask.Flask, options: PluginOptions, folder: str | None) -> str
     return os.path.join(app.instance_path, DEFAULT_FOLDER if folder is None else folder)
 
 
+def _session_store(app: flask.Flask, options: PluginOptions, store: t.Any) -> t.Any:
+    return find_session_store(app) if store is None else store
+
+
 def _options(app: flask.Flask, options: PluginOptions, wrapped: PluginOptions) -> PluginOptions:
     return resolve(app, wrapped)
 
@@ -74,5 +96,6 @@ _RESOLVERS: dict[str, cabc.Callable[[flask.Flask, PluginOptions, t.Any], t.Any]]
     "database url": _database_url,
     "engine": _engine,
     "folder": _folder,
+    "session store": _session_store,
     "options": _options,
 }

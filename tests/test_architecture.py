@@ -53,12 +53,12 @@ def test_plugins_and_short_term_memories_know_no_flask(folder: str) -> None:
 
 
 FLOORS = [
-    {"values", "errors", "usage", "message"},
+    {"values", "errors", "usage", "fields", "message"},
     {"plugins", "short_term", "testing"},
-    {"config", "question", "provider", "visitor", "stream", "live", "repeat", "response", "location"},
+    {"config", "question", "provider", "visitor", "stream", "live", "repeat", "response", "location", "transfer"},
     {"turn"},
     {"asking", "unfinished"},
-    {"conversation", "resolve"},
+    {"conversation", "resolve", "session_store"},
     {"adoption", "instances", "owner", "pointer", "web", "extension"},
 ]
 """From the ground up. A module knows its own floor and those below."""

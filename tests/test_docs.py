@@ -26,6 +26,8 @@ from flask_chat_memory import ConfigurationError
 from flask_chat_memory.config import CHATBOT_KEYS
 from flask_chat_memory.config import DEFAULTS
 from flask_chat_memory.plugins.file import FilePlugin
+from flask_chat_memory.plugins.flask_session import FlaskSessionPlugin
+from flask_chat_memory.plugins.flask_session import FlaskSessionPoolPlugin
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
 from flask_chat_memory.plugins.options import definitions_of
 from flask_chat_memory.plugins.options import OptionDefinition
@@ -103,7 +105,7 @@ def run_page(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> cabc.It
 
 def check_configuration(namespace: Page) -> None:
     """Set up an app with the configuration that a block assigns to names, and close it."""
-    keys = [name for name in namespace if name.startswith("CHAT_MEMORY_")]
+    keys = [name for name in namespace if name.startswith(("CHAT_MEMORY_", "SESSION_"))]
     if keys:
         app = flask.Flask("page_of_the_docs")
         app.config.update({name: namespace.pop(name) for name in keys})
@@ -287,8 +289,8 @@ def described(definition: OptionDefinition) -> list[str]:
 def test_the_option_tables_have_every_option_as_it_is_defined() -> None:
     common = definitions_of(PluginOptions)
     tables = {"Options of all plugins": common}
-    for plugin in (SQLAlchemyPlugin, FilePlugin, RedisPlugin):
-        added = {k: v for k, v in definitions_of(plugin.Options).items() if k not in common}
+    for plugin in (SQLAlchemyPlugin, FilePlugin, RedisPlugin, FlaskSessionPlugin, FlaskSessionPoolPlugin):
+        added = {k: v for k, v in definitions_of(plugin.Options).items() if common.get(k) != v}
         tables[f"Options of `{plugin.id}`"] = added
 
     for heading, options in tables.items():
@@ -363,6 +365,8 @@ WRONG_CONFIGURATIONS: list[dict[str, t.Any]] = [
     {"PLUGIN": "sqlalchemy", "OPTIONS": {"url": "postgresql://localhost/shop"}},
     {"PLUGIN": "sqlalchemy", "OPTIONS": {"url": "sqlite:///chat.sqlite3", "engine": object()}},
     {"PLUGIN": "sqlalchemy", "OPTIONS": {"engine": "sqlite:///chat.sqlite3"}},
+    {"PLUGIN": "flask_session"},
+    {"PLUGIN": "flask_session_pool", "SESSION_TYPE": "mongodb"},
     {"CHATBOTS": {"support": {"prompt": "Be brief."}}},
     {"CHATBOTS": {"support": {"options": {}}}},
     {"SHORT_TERM": [{"type": "tokens"}]},
@@ -391,7 +395,7 @@ def test_the_troubleshooting_page_quotes_the_errors_as_they_are(quoted: set[str]
     raised = set()
     for values in WRONG_CONFIGURATIONS:
         app = flask.Flask("wrong")
-        app.config.update({f"CHAT_MEMORY_{name}": value for name, value in values.items()})
+        app.config.update({name if name == "SESSION_TYPE" else f"CHAT_MEMORY_{name}": v for name, v in values.items()})
         raised.add(message_of(lambda app=app: ChatMemory(app)))  # type: ignore[misc]
 
     app = flask.Flask("right")
@@ -402,6 +406,7 @@ def test_the_troubleshooting_page_quotes_the_errors_as_they_are(quoted: set[str]
         raised.add(message_of(lambda: memory.plugin_for("sales")))
         raised.add(message_of(lambda: ChatMemory().settings))
     raised.add(message_of(unready_database))
+    raised.add(message_of(unready_sessions))
 
     assert raised == quoted
 
@@ -411,6 +416,14 @@ def unready_database() -> object:
 
     app = flask.Flask("unready")
     app.config.update(CHAT_MEMORY_PLUGIN="sqlalchemy", CHAT_MEMORY_OPTIONS={"engine": SQLAlchemy()})
+    memory = ChatMemory(app)
+    with app.app_context():
+        return memory.plugin
+
+
+def unready_sessions() -> object:
+    app = flask.Flask("unready")
+    app.config.update(CHAT_MEMORY_PLUGIN="flask_session", SESSION_TYPE="redis")
     memory = ChatMemory(app)
     with app.app_context():
         return memory.plugin

@@ -86,7 +86,9 @@ class TestSQLAlchemy(
             plugin.close()
 
 
-class TestFile(EveryContract):
+class TestFile(
+    EveryContract, contracts.ListsThreadsContract, contracts.DescribesThreadsContract, contracts.PurgesThreadsContract
+):
     @pytest.fixture
     def make_plugin(self, tmp_path: pathlib.Path) -> MakePlugin:
         return lambda **options: FilePlugin({"folder": str(tmp_path), **options})

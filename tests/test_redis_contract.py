@@ -15,6 +15,7 @@ from flask_chat_memory import Scope
 from flask_chat_memory.plugins.redis import RedisPlugin
 from flask_chat_memory.plugins.redis_.names import index_name
 from flask_chat_memory.plugins.redis_.names import thread_digest
+from flask_chat_memory.testing import contracts
 from flask_chat_memory.testing.contracts.failures import BreakStore
 from flask_chat_memory.testing.contracts.failures import Damage
 from flask_chat_memory.testing.contracts.parts import MakePlugin
@@ -26,13 +27,14 @@ from .redis_servers import escaped
 from .redis_servers import remove_keys
 
 
-class AllContracts(EveryContract):
+class AllContracts(
+    EveryContract, contracts.ListsThreadsContract, contracts.DescribesThreadsContract, contracts.PurgesThreadsContract
+):
     @pytest.fixture
     def damage(self, cleaner: Client, key_prefix: str) -> Damage:
         def damage(_plugin: ChatMemoryPlugin, scope: Scope, thread_id: str) -> None:
             key = f"{index_name(key_prefix, scope)}:{thread_digest(thread_id)}:messages"
-            cleaner.zremrangebyscore(key, 2, 2)
-            cleaner.zadd(key, {"2 {{": 2})
+            cleaner.lset(key, 1, f"{2:016d} {{{{")
 
         return damage
 
@@ -41,7 +43,7 @@ class AllContracts(EveryContract):
         def break_store(_plugin: ChatMemoryPlugin) -> None:
             for key in list(cleaner.scan_iter(f"{escaped(key_prefix)}*", count=1000)):
                 cleaner.delete(key)
-                cleaner.rpush(key, "of another program")
+                cleaner.set(key, "of another program")
 
         return break_store
 

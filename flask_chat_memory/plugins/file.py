@@ -19,6 +19,7 @@ from .base import ChatMemoryPlugin
 from .base import Clock
 from .file_.disk import DiskErrors
 from .file_.lines import Entry
+from .file_.listing import FileThreads
 from .file_.locks import Locks
 from .file_.moving import move
 from .file_.names import Names
@@ -43,7 +44,7 @@ T = t.TypeVar("T")
     label="Files",
     description="Conversations as readable files in a folder of a local disk.",
 )
-class FilePlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
+class FilePlugin(FileThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
     """Keeps each thread in a file of its own. Reading takes no lock."""
 
     shared_by_processes = True

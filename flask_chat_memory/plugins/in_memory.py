@@ -105,7 +105,7 @@ class InMemoryPlugin(
     ) -> list[ChatMessage]:
         with self.lock:
             thread = self._alive(scope, thread_id)
-            return _copies(select(thread.messages if thread else [], limit, before, after))
+            return select(thread.messages if thread else [], limit, before, after)
 
     def save_messages(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> None:
         check_append(thread_id, None)
@@ -220,7 +220,7 @@ class InMemoryPlugin(
     ) -> Appended | None:
         with self.lock:
             appended = self.append_messages(scope, thread_id, messages, key=key, reply_to=reply_to, only_into=only_into)
-            thread = self._alive(scope, thread_id)
+            thread = self._alive(scope, appended.thread_id if appended else thread_id)
             if thread and (appended is None or appended.sequence or not messages):
                 thread.live.pop(turn, None)
             return appended

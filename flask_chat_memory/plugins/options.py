@@ -17,7 +17,7 @@ MASK = "***"
 LARGEST = 2**53
 
 
-AppBound = t.Literal["database url", "engine", "folder", "options"]
+AppBound = t.Literal["database url", "engine", "folder", "session store", "options"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -62,18 +62,30 @@ class OptionDefinition:
     app_bound: AppBound | None
 
 
+Expiry = t.Annotated[
+    int | None,
+    Option(
+        label="Expiry",
+        help="Seconds without activity after which a conversation is gone; empty keeps it for ever.",
+        minimum=1,
+        editable=True,
+    ),
+]
+MaxThreads = t.Annotated[
+    int,
+    Option(
+        label="Conversations kept",
+        help="The conversation that was idle longest goes when a visitor has more than this number.",
+        minimum=1,
+        editable=True,
+    ),
+]
+
+
 class PluginOptions(msgspec.Struct, frozen=True, kw_only=True):
     """The options that all plugins have; a plugin adds its own in a subclass."""
 
-    expiry: t.Annotated[
-        int | None,
-        Option(
-            label="Expiry",
-            help="Seconds without activity after which a conversation is gone; empty keeps it for ever.",
-            minimum=1,
-            editable=True,
-        ),
-    ] = 30 * DAY
+    expiry: Expiry = 30 * DAY
     max_messages: t.Annotated[
         int | None,
         Option(
@@ -87,15 +99,7 @@ class PluginOptions(msgspec.Struct, frozen=True, kw_only=True):
         t.Literal["one", "many"],
         Option(label="Conversations", help="One ongoing conversation for each visitor, or many.", editable=True),
     ] = "one"
-    max_threads: t.Annotated[
-        int,
-        Option(
-            label="Conversations kept",
-            help="The conversation that was idle longest goes when a visitor has more than this number.",
-            minimum=1,
-            editable=True,
-        ),
-    ] = 100
+    max_threads: MaxThreads = 100
 
     @classmethod
     def make(cls, values: cabc.Mapping[str, t.Any], where: str) -> t.Self:

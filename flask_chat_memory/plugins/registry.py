@@ -25,6 +25,8 @@ BUILT_IN = {
     "sqlalchemy": "flask_chat_memory.plugins.sqlalchemy:SQLAlchemyPlugin",
     "file": "flask_chat_memory.plugins.file:FilePlugin",
     "redis": "flask_chat_memory.plugins.redis:RedisPlugin",
+    "flask_session": "flask_chat_memory.plugins.flask_session:FlaskSessionPlugin",
+    "flask_session_pool": "flask_chat_memory.plugins.flask_session:FlaskSessionPoolPlugin",
     "encrypted": "flask_chat_memory.plugins.encrypted:EncryptedPlugin",
 }
 

@@ -137,7 +137,8 @@ class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTur
         if after is not None:
             return _messages(self._database.rows(self._statements.oldest, {**parameters, "after": _bounded(after)}))
         parameters["before"] = _bounded(before)
-        return _messages(reversed(self._database.rows(self._statements.newest, parameters)))
+        # Made in the order in which they lie in memory, which is faster, and then turned round.
+        return _messages(self._database.rows(self._statements.newest, parameters))[::-1]
 
     def save_messages(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> None:
         check_append(thread_id, None)
@@ -232,7 +233,7 @@ class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTur
         with self._writing() as writer:
             appended = writer.append(scope, thread_id, messages, key, reply_to, only_into)
             if appended is None or appended.sequence or not messages:
-                writer.end_live(scope, thread_id, turn)
+                writer.end_live(scope, appended.thread_id if appended else thread_id, turn)
             return appended
 
     def live_turns(self, scope: Scope, thread_id: str) -> list[LiveTurn]:
@@ -279,8 +280,7 @@ def _bounded(number: int | None) -> int:
 
 
 def _messages(rows: cabc.Iterable[Row]) -> list[ChatMessage]:
-    read = ChatMessage.from_json
-    return [read(body, sequence) for sequence, body in rows]
+    return ChatMessage.from_rows(rows)
 
 
 def _check_url(url: str) -> None:

@@ -13,6 +13,7 @@ import os
 import pathlib
 import secrets
 import sys
+import time
 import typing as t
 
 import msgspec
@@ -59,7 +60,7 @@ class RawRedis:
 
     def __init__(self, url: str, prefix: str, length: int) -> None:
         self._client = redis.Redis.from_url(url)
-        self._key = f"{prefix}raw:{length}"
+        self._key = f"{prefix}{self.name}:{length}"
         for number in range(OTHER_THREADS):
             self._push(f"{self._key}:{number}", bodies(OTHER_LENGTH))
         self._push(self._key, bodies(length))
@@ -87,6 +88,22 @@ class RawRedis:
 
     def close(self) -> None:
         self._client.close()
+
+
+class ShapedRedis(RawRedis):
+    """The same with what a store of conversations cannot do without: the thread's head, an index, expiry."""
+
+    name = "raw, same shape"
+
+    def _push(self, key: str, added: cabc.Sequence[Body]) -> None:
+        now, expiry = time.time(), 30 * 24 * 3600
+        pipeline = self._client.pipeline(transaction=True)
+        pipeline.rpush(key, *[msgspec.json.encode(body) for body in added])
+        pipeline.hset(f"{key}:head", mapping={"active": now, "question": str(added[0]["id"])})
+        pipeline.zadd(f"{self._key}:index", {key: now})
+        for name in (key, f"{key}:head", f"{self._key}:index"):
+            pipeline.expire(name, expiry)
+        pipeline.execute()
 
 
 class OurRedis:
@@ -121,7 +138,7 @@ class OurRedis:
         self._plugin.close()
 
 
-RAW, PLUGIN = RawRedis.name, OurRedis.name
+RAW, SHAPED, PLUGIN = RawRedis.name, ShapedRedis.name, OurRedis.name
 LIMITS = {APPEND: 2, NEWEST: 1.5, BOTH: 2, TURN: 2, ALL: 1.5}
 
 
@@ -138,7 +155,8 @@ def main() -> None:
     with redis.Redis.from_url(arguments.url) as client:
         try:
             systems = {
-                length: [kind(arguments.url, prefix, length) for kind in (RawRedis, OurRedis)] for length in lengths
+                length: [kind(arguments.url, prefix, length) for kind in (RawRedis, ShapedRedis, OurRedis)]
+                for length in lengths
             }
             results = measure(t.cast(t.Any, systems), rounds)
             for system in (system for group in systems.values() for system in group):
@@ -154,7 +172,7 @@ def show(results: Results, lengths: cabc.Sequence[int]) -> None:
     print(f"Median in ms (ratio to {RAW}); growth: {lengths[-1]:,} messages against {lengths[0]:,}.\n")
     for operation in OPERATIONS:
         rows = []
-        for name in (RAW, PLUGIN):
+        for name in (RAW, SHAPED, PLUGIN):
             cells = [
                 f"{milliseconds(median(samples))} ({ratio(samples, results[operation, RAW, length]):.2f}x)"
                 for length in lengths
@@ -169,8 +187,9 @@ def show(results: Results, lengths: cabc.Sequence[int]) -> None:
 def targets(results: Results, lengths: cabc.Sequence[int]) -> t.Iterator[list[str]]:
     for operation, limit in LIMITS.items():
         for length in lengths:
-            against = ratio(results[operation, PLUGIN, length], results[operation, RAW, length])
-            yield target(f"{operation}: against {RAW}, {length:,} messages", against, limit)
+            for baseline in (RAW, SHAPED):
+                against = ratio(results[operation, PLUGIN, length], results[operation, baseline, length])
+                yield target(f"{operation}: against {baseline}, {length:,} messages", against, limit)
     full = next((length for length in lengths if length >= WINDOW), lengths[-1])
     for operation in (APPEND, NEWEST):
         what = f"{operation}: {lengths[-1]:,} messages against {full:,}"

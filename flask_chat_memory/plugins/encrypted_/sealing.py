@@ -13,9 +13,6 @@ from ..abilities import Reseals
 from ..records import Scope
 from ..records import Thread
 
-CLEAR = ("role", "tool_call_id", "usage", "model", "status", "turn", "id", "created_at")
-"""What a plugin needs to know of a message; it is kept beside the encrypted message, which holds all of it, too."""
-
 
 class Sealing:
     """Binds each value to its place: a title to scope and thread, a message to what of it is in clear, too."""
@@ -26,24 +23,26 @@ class Sealing:
     def seal(self, scope: Scope, thread_id: str, messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
         """Return messages whose content is the encrypted message."""
         encrypt, thread = self._cipher.encrypt, _place_of_messages(scope, thread_id)
-        return [
-            message.reduced(CLEAR, encrypt(message.to_json(), thread + message.outline(CLEAR))) for message in messages
-        ]
+        return [message.outlined(encrypt(message.to_json(), thread + message.outline())) for message in messages]
 
-    def open(self, scope: Scope, thread_id: str, messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
+    def open(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> list[ChatMessage]:
         """Return the messages that were encrypted.
 
         :raises DecryptionFailed: naming the sequence of the message, nothing else of it.
         """
-        decrypt, thread = self._cipher.decrypt, _place_of_messages(scope, thread_id)
-        opened = []
+        rows = self._opened(_place_of_messages(scope, thread_id), messages)
+        return [
+            message if sealed.append_key is None else message.numbered(sealed.sequence, sealed.append_key)
+            for message, sealed in zip(ChatMessage.from_rows(rows), messages, strict=True)
+        ]
+
+    def _opened(self, thread: bytes, messages: cabc.Iterable[ChatMessage]) -> cabc.Iterator[tuple[int | None, bytes]]:
+        decrypt = self._cipher.decrypt
         for message in messages:
             try:
-                text = decrypt(message.content, thread + message.outline(CLEAR))
+                yield message.sequence, decrypt(message.content, thread + message.outline())
             except DecryptionFailed as error:
                 raise DecryptionFailed(f"the stored message {message.sequence} cannot be read: {error}") from error
-            opened.append(ChatMessage.from_json(text, message.sequence, message.append_key))
-        return opened
 
     def seal_title(self, scope: Scope, thread_id: str, title: str) -> str:
         return self._cipher.encrypt(title.encode(), _place_of_title(scope, thread_id))

@@ -14,6 +14,7 @@ The order of the writes makes each change one step, so that a process may be kil
 from __future__ import annotations
 
 import collections.abc as cabc
+import typing as t
 
 import msgspec
 
@@ -113,6 +114,15 @@ class Writer(Threads):
                 self._rewrite(scope, thread, [], State(at=self.now, last=thread.body.state.last))
                 disk.remove_file(thread.files.lease)
 
+    def describe(self, scope: Scope, thread_id: str, changes: cabc.Mapping[str, t.Any]) -> bool:
+        """Do what :meth:`DescribesThreads.update_thread` promises."""
+        with self.find(scope, thread_id) as thread:
+            if thread is None:
+                return False
+            heads.write(thread.files.head, heads.read_head(thread.files).replace(**changes))
+            disk.sync_folder(thread.files.folder)
+            return True
+
     def renew(self, scope: Scope, thread_id: str, turns: cabc.Collection[str], lease: float) -> None:
         with self.find(scope, thread_id) as thread:
             if thread is not None and any(live.turn in turns for live in thread.live):
@@ -182,9 +192,9 @@ class Writer(Threads):
     def _rewrite(self, scope: Scope, thread: Thread, lines: cabc.Sequence[Line], state: State) -> None:
         """Replace all lines but the keys, and then the head."""
         files = thread.files
-        created_at = heads.read_head(files).created_at
+        head = heads.read_head(files)
         state = self._replace(thread, lines, state)
-        heads.write(files.head, heads.Head.of(scope, thread.thread_id, state, created_at))
+        heads.write(files.head, head.updated(scope, state))
         disk.sync_folder(files.folder)
 
     def _replace(self, thread: Thread, lines: cabc.Sequence[Line], state: State) -> State:

@@ -3,7 +3,7 @@
 
 local thread = look(given.digest)
 find_current(thread)
-if given.unchanged and thread.alive and (thread.running or thread.nonce ~= given.unchanged) then
+if given.unchanged and thread.alive and (thread.running or thread.head[NONCE] ~= given.unchanged) then
     return 0
 end
 remove(thread)

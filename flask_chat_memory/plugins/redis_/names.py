@@ -6,7 +6,7 @@ import hashlib
 
 from ..records import Scope
 
-PARTS = {"": "hash", ":messages": "zset", ":found": "hash", ":keys": "hash"}
+PARTS = {":messages": "list", ":found": "hash", ":about": "hash"}
 """What follows the name of a thread in those of its keys, and the type that each has."""
 
 
@@ -21,6 +21,18 @@ def index_name(prefix: str, scope: Scope) -> str:
 def thread_digest(thread_id: str) -> str:
     """Return what stands for a thread in the names of its keys."""
     return _digest(thread_id)
+
+
+def threads_pattern(prefix: str) -> str:
+    """Return the pattern of the names of keys of which every thread has one."""
+    escaped = "".join("\\" + character if character in "*?[]\\^-" else character for character in prefix)
+    return f"{escaped}{{*}}:*:about"
+
+
+def thread_of(name: bytes) -> tuple[bytes, str]:
+    """Return the name of the index, and the digest of the thread, that a name holds."""
+    index, digest, _ = name.rsplit(b":", 2)
+    return index, digest.decode()
 
 
 def types_of(index: str, *threads: str) -> dict[str, str]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import importlib.resources
 
-READS = ("thread",)
-WRITES = ("thread", "writing")
-ADDS = ("thread", "writing", "adding")
+READS = ("head", "thread")
+DESCRIBES = (*READS, "describing")
+WRITES = (*READS, "writing")
+ADDS = (*WRITES, "adding")
 
 
 class Script:
@@ -25,10 +26,15 @@ class Script:
 
 LOAD = Script("load", READS)
 LIVE = Script("live", READS)
-APPEND = Script("append", ADDS)
+APPEND = Script("append", ("head", "quick", *ADDS[1:]))
 REPLACE = Script("replace", WRITES)
 CLEAR = Script("clear", WRITES)
 DELETE = Script("delete", WRITES)
+FIND = Script("find", DESCRIBES)
+LIST = Script("list", DESCRIBES)
+EVERY = Script("every", DESCRIBES)
+UPDATE = Script("update", WRITES)
+PURGE = Script("purge", WRITES)
 RENEW = Script("renew", WRITES)
 THREADS = Script("threads", WRITES)
 EXPORT = Script("export", WRITES)

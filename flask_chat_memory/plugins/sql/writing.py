@@ -181,8 +181,7 @@ class Writer:
 
     def _messages(self, key: str) -> list[ChatMessage]:
         everything = {"thread_key": key, "after": -1, "limit": -1, **self._times}
-        rows = self._rows(self._statements.oldest, everything)
-        return [ChatMessage.from_json(body, sequence) for sequence, body in rows]
+        return ChatMessage.from_rows(self._rows(self._statements.oldest, everything))
 
     def _goal(self, scope: Scope, thread_id: str) -> str:
         """Return the thread that a batch goes to."""
