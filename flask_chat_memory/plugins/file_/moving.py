@@ -52,10 +52,13 @@ def _move_one(
             writer.remove(files)
             writer.forget_current(source, thread.thread_id)
         else:
+            head = heads.read_head(thread.files).updated(target, thread.body.state)
             if reseal:
+                if head.title is not None:
+                    head = head.replace(title=reseal.title(thread.thread_id, head.title))
                 messages = thread.body.messages(None, None, None)
                 writer.exchange(thread, reseal.messages(thread.thread_id, thread.thread_id, messages))
-            _rename(writer, source, target, thread, thread.thread_id == current)
+            _rename(writer, source, target, thread, head, thread.thread_id == current)
     return False
 
 
@@ -70,9 +73,8 @@ def _joined(writer: Writer, target: Scope, thread: Thread, current: str | None) 
         return None if ongoing is None else ongoing.thread_id
 
 
-def _rename(writer: Writer, source: Scope, target: Scope, thread: Thread, is_current: bool) -> None:
+def _rename(writer: Writer, source: Scope, target: Scope, thread: Thread, head: heads.Head, is_current: bool) -> None:
     new, thread_id = writer.names.thread(target, thread.thread_id), thread.thread_id
-    head = heads.read_head(thread.files).updated(target, thread.body.state)
     writer.remove(new)
     disk.make_folder(new.folder)
     heads.write(new.head, head)
