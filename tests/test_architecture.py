@@ -53,7 +53,7 @@ def test_plugins_and_short_term_memories_know_no_flask(folder: str) -> None:
 
 
 FLOORS = [
-    {"values", "errors", "usage", "fields", "message"},
+    {"values", "errors", "usage", "fields", "message", "encryption"},
     {"plugins", "short_term", "testing"},
     {"config", "question", "provider", "visitor", "stream", "live", "repeat", "response", "location", "transfer"},
     {"turn"},

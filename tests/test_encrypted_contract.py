@@ -6,17 +6,21 @@ import collections.abc as cabc
 import pathlib
 import typing as t
 
+import flask
 import pytest
 
 from flask_chat_memory import ChatMemoryPlugin
 from flask_chat_memory import Scope
 from flask_chat_memory.plugins.encrypted import EncryptedPlugin
+from flask_chat_memory.resolve import resolve
 from flask_chat_memory.testing.contracts.failures import Damage
 from flask_chat_memory.testing.contracts.parts import MakePlugin
 
+from . import test_flask_session_contract
 from . import test_plugin_contract
 from . import test_redis_contract
 from .encryption import encrypted
+from .encryption import NEW
 from .encryption import wrapped
 from .five_methods import FiveMethodsPlugin
 from .redis_servers import Client
@@ -57,6 +61,24 @@ class TestOverRedisCluster(test_redis_contract.TestRedisCluster):
         where = {"url": redis_cluster.url, "cluster": True, "key_prefix": key_prefix}
         yield lambda **options: encrypted("redis", where, **options)
         remove_keys(cleaner, key_prefix)
+
+
+class Encrypted:
+    def open(self, app: flask.Flask, id: str, own: dict[str, t.Any], common: dict[str, t.Any]) -> ChatMemoryPlugin:
+        options = EncryptedPlugin.Options.make({"plugin": id, "keys": [NEW], "options": own, **common}, "options")
+        return EncryptedPlugin(resolve(app, options))
+
+
+class TestOverRedisSessions(Encrypted, test_flask_session_contract.TestRedisSessions):
+    pass
+
+
+class TestOverSQLAlchemySessions(Encrypted, test_flask_session_contract.TestSQLAlchemySessions):
+    pass
+
+
+class TestOverFileSessions(Encrypted, test_flask_session_contract.TestFileSessions):
+    pass
 
 
 class TestOverFiveMethods(test_plugin_contract.TestFiveMethods):

@@ -37,7 +37,7 @@ class EncryptedPlugin(Wrapping):
     """Encrypts what the wrapped plugin keeps; has the abilities that it has."""
 
     class Options(PluginOptions, frozen=True, kw_only=True):
-        """The wrapped plugin and the keys. Expiry and the other options of all plugins stand here, not in ``options``.
+        """The wrapped plugin and the keys. The options of all plugins stand here, not in ``options``.
 
         Without a value they are what the wrapped plugin has by default.
         """
@@ -55,7 +55,7 @@ class EncryptedPlugin(Wrapping):
         ]
         options: t.Annotated[
             t.Any, Option(label="Options", help="The options of that plugin.", secret=True, app_bound="options")
-        ] = {}
+        ] = None
 
         def __post_init__(self) -> None:
             try:
@@ -181,6 +181,8 @@ def _wrappable(choice: t.Any, where: str) -> type[ChatMemoryPlugin]:
 def _options_of(
     plugin: type[ChatMemoryPlugin], options: t.Any, outer: cabc.Mapping[str, t.Any], where: str
 ) -> PluginOptions:
+    if options is None:
+        options = {}
     if not isinstance(options, cabc.Mapping):
         raise ConfigurationError(f"{where} must be a dict, not {type(options).__name__}")
     common = definitions_of(PluginOptions)
