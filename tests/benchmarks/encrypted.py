@@ -1,6 +1,6 @@
 """What encryption costs: the plugin ``sqlalchemy`` on SQLite, plain and wrapped, in one run.
 
-Run it as ``python -m tests.benchmarks.encrypted``. It measures as :mod:`tests.benchmarks.turn` does and asserts nothing.
+Run it as ``python -m tests.benchmarks.encrypted``. It measures as :mod:`tests.benchmarks.turn` does.
 """
 
 from __future__ import annotations
