@@ -1,4 +1,4 @@
-"""The whole contract, for plugins that are shared by processes and have every ability."""
+"""The whole contract but the load, for plugins that are shared by processes and have every ability."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ class EveryContract(
     contracts.ThreadsContract,
     contracts.ForkContract,
     contracts.ProcessContract,
-    contracts.LoadContract,
     contracts.CorruptionContract,
     contracts.FailingStoreContract,
 ):

@@ -45,7 +45,7 @@ class TestInMemory(
         return lambda **options: InMemoryPlugin(options)
 
 
-class TestSQLAlchemy(EveryContract):
+class TestSQLAlchemy(EveryContract, contracts.LoadContract):
     @pytest.fixture
     def damage(self, tmp_path: pathlib.Path) -> Damage:
         path = tmp_path / "chat.sqlite3"
@@ -68,7 +68,7 @@ class TestSQLAlchemy(EveryContract):
             plugin.close()
 
 
-class TestFile(EveryContract):
+class TestFile(EveryContract, contracts.LoadContract):
     @pytest.fixture
     def make_plugin(self, tmp_path: pathlib.Path) -> MakePlugin:
         return lambda **options: FilePlugin({"folder": str(tmp_path), **options})

@@ -12,6 +12,7 @@ from redis.cluster import RedisCluster
 
 from flask_chat_memory import ChatMemoryPlugin
 from flask_chat_memory.plugins.redis import RedisPlugin
+from flask_chat_memory.testing import contracts
 from flask_chat_memory.testing.contracts.failures import BreakStore
 from flask_chat_memory.testing.contracts.failures import Damage
 from flask_chat_memory.testing.contracts.parts import MakePlugin
@@ -49,7 +50,7 @@ def making(cleaner: Client, /, **where: t.Any) -> cabc.Iterator[MakePlugin]:
     remove_keys(cleaner, where["key_prefix"])
 
 
-class TestRedisURL(AllContracts):
+class TestRedisURL(AllContracts, contracts.LoadContract):
     @pytest.fixture
     def cleaner(self, redis_url: str) -> cabc.Iterator[Client]:
         with redis.Redis.from_url(redis_url) as client:
@@ -73,7 +74,7 @@ class TestRedisClientThatDecodes(AllContracts):
             yield make
 
 
-class TestRedisCluster(AllContracts):
+class TestRedisCluster(AllContracts, contracts.LoadContract):
     @pytest.fixture
     def cleaner(self, redis_cluster: Cluster) -> cabc.Iterator[Client]:
         with RedisCluster.from_url(redis_cluster.url) as client:
