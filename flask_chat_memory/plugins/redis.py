@@ -137,7 +137,7 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
         self._write(scripts.REPLACE, scope, thread_id, bodies, messages=packed, tokens=sum(map(tokens_of, messages)))
 
     def delete_thread(self, scope: Scope, thread_id: str) -> bool:
-        return is_thread_id(thread_id) and bool(self._write(scripts.DELETE, scope, thread_id))
+        return bool(self._run(scripts.DELETE, scope, thread_id))
 
     def append_messages(
         self,

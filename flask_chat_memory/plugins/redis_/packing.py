@@ -67,7 +67,9 @@ def unpack(elements: cabc.Sequence[bytes]) -> list[ChatMessage]:
     if not elements:
         return []
     read = ChatMessage.from_json
-    return [read(element[_SEQUENCE + 1 :], number) for element, number in zip(elements, _numbers(elements), strict=True)]
+    return [
+        read(element[_SEQUENCE + 1 :], number) for element, number in zip(elements, _numbers(elements), strict=True)
+    ]
 
 
 def _numbers(elements: cabc.Sequence[bytes]) -> cabc.Sequence[int]:
