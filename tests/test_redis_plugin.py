@@ -179,6 +179,21 @@ def test_all_keys_have_one_deadline_which_every_write_refreshes(
     assert plugin.has_thread(OWNER, THREAD)
 
 
+def test_a_deadline_that_is_about_right_is_left(make_plugin: MakePlugin, client: redis.Redis, key_prefix: str) -> None:
+    plugin = make_plugin(expiry=100_000)
+    clock = plugin.clock = ManualClock()
+    CALLS["append"](plugin)
+    before = set_of_deadlines(client, key_prefix)
+    clock.advance(400)
+    plugin.append_messages(OWNER, THREAD, exchange("2"), key="k2")
+    assert set_of_deadlines(client, key_prefix) == before
+    clock.advance(200)
+    plugin.append_messages(OWNER, THREAD, exchange("3"), key="k3")
+    after = set_of_deadlines(client, key_prefix)
+    assert len(after) == 1
+    assert after != before
+
+
 def set_of_deadlines(client: redis.Redis, prefix: str) -> set[int]:
     return {t.cast(t.Any, client).pexpiretime(key) for key in keys_of(client, prefix)}
 

@@ -45,7 +45,10 @@ from .rules import new_id
 from .rules import tokens_of
 
 SLACK = 60
-"""Seconds that Redis keeps what is expired; until then, expired is what is so by the clock of the plugin."""
+"""Seconds, at least, that Redis keeps what is expired, which is so by the clock of the plugin.
+
+Of a long expiry it is a hundredth: a deadline is moved only when it is off by half of that.
+"""
 
 
 @chat_memory_plugin(
