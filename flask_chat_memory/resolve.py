@@ -10,17 +10,19 @@ import flask
 import msgspec
 
 from .errors import ConfigurationError
+from .plugins.options import CheckedOptions
 from .plugins.options import definitions_of
-from .plugins.options import PluginOptions
 
 if t.TYPE_CHECKING:
     import sqlalchemy as sa
+
+Options = t.TypeVar("Options", bound=CheckedOptions)
 
 DEFAULT_DATABASE = "sqlite:///chat-memory.sqlite3"
 DEFAULT_FOLDER = "chat-memory"
 
 
-def resolve(app: flask.Flask, options: PluginOptions) -> PluginOptions:
+def resolve(app: flask.Flask, options: Options) -> Options:
     """Return the options with values that no longer need the app.
 
     :raises ConfigurationError: for what only the running app shows to be wrong.
@@ -32,7 +34,7 @@ def resolve(app: flask.Flask, options: PluginOptions) -> PluginOptions:
     return msgspec.structs.replace(options, **changes) if changes else options
 
 
-def _database_url(app: flask.Flask, options: PluginOptions, url: str | None) -> str | None:
+def _database_url(app: flask.Flask, options: CheckedOptions, url: str | None) -> str | None:
     if url is None:
         if getattr(options, "engine", None) is not None:
             return None
@@ -47,7 +49,7 @@ def _database_url(app: flask.Flask, options: PluginOptions, url: str | None) -> 
     return parsed.set(database=path).render_as_string(hide_password=False)
 
 
-def _engine(app: flask.Flask, options: PluginOptions, value: t.Any) -> sa.Engine | None:
+def _engine(app: flask.Flask, options: CheckedOptions, value: t.Any) -> sa.Engine | None:
     import sqlalchemy as sa
 
     if value is None or isinstance(value, sa.Engine):
@@ -62,11 +64,11 @@ def _engine(app: flask.Flask, options: PluginOptions, value: t.Any) -> sa.Engine
     return engine
 
 
-def _folder(app: flask.Flask, options: PluginOptions, folder: str | None) -> str:
+def _folder(app: flask.Flask, options: CheckedOptions, folder: str | None) -> str:
     return os.path.join(app.instance_path, DEFAULT_FOLDER if folder is None else folder)
 
 
-_RESOLVERS: dict[str, cabc.Callable[[flask.Flask, PluginOptions, t.Any], t.Any]] = {
+_RESOLVERS: dict[str, cabc.Callable[[flask.Flask, CheckedOptions, t.Any], t.Any]] = {
     "database url": _database_url,
     "engine": _engine,
     "folder": _folder,

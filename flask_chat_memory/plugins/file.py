@@ -8,6 +8,8 @@ import os
 import time
 import typing as t
 
+from ..disk.files import DiskErrors
+from ..disk.locks import Locks
 from ..errors import ConfigurationError
 from ..errors import CorruptRecord
 from ..message import ChatMessage
@@ -19,11 +21,10 @@ from .base import KeepsLiveTurns
 from .base import LiveTurn
 from .base import MovesThreads
 from .base import Scope
-from .file_.disk import DiskErrors
 from .file_.lines import Entry
-from .file_.locks import Locks
 from .file_.moving import move
 from .file_.names import Names
+from .file_.names import scope_name
 from .file_.threads import Threads
 from .file_.writing import Writer
 from .options import Option
@@ -73,7 +74,7 @@ class FilePlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
             raise ConfigurationError("file: outside an app, give folder")
         self._names = Names(os.path.abspath(self.options.folder))
         self._locks = Locks(self._names.locks)
-        self._errors = DiskErrors()
+        self._errors = DiskErrors("the folder of the conversations")
 
     def create_thread_id(self) -> str:
         return new_id()
@@ -214,5 +215,5 @@ class FilePlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
 
     @contextlib.contextmanager
     def _writing(self, *scopes: Scope) -> cabc.Iterator[Writer]:
-        with self._errors, self._locks.hold(self.lock, *scopes):
+        with self._errors, self._locks.hold(self.lock, *map(scope_name, scopes)):
             yield Writer(self._names, self.options, self.clock())

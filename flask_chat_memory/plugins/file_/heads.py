@@ -8,9 +8,9 @@ import typing as t
 
 import msgspec
 
+from ...disk import files as disk
 from ...errors import CorruptRecord
 from ..base import Scope
-from . import disk
 from .lines import State
 from .names import ThreadFiles
 

@@ -8,10 +8,10 @@ import os
 
 import msgspec
 
+from ...disk import files as disk
 from ...errors import CorruptRecord
 from ..base import Scope
 from ..options import PluginOptions
-from . import disk
 from . import heads
 from .batches import encode
 from .body import Body

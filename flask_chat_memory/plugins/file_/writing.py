@@ -17,13 +17,13 @@ import collections.abc as cabc
 
 import msgspec
 
+from ...disk import files as disk
 from ...message import ChatMessage
 from ..base import Appended
 from ..base import LiveTurn
 from ..base import Scope
 from ..rules import number
 from ..rules import sequence_of
-from . import disk
 from . import heads
 from .batches import after_batch
 from .batches import encode
