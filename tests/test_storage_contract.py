@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import collections.abc as cabc
+import contextlib
 import pathlib
 import shutil
 
 import pytest
+import sqlalchemy as sa
 
 from flask_chat_memory.storage.base import Storage
 from flask_chat_memory.storage.file import FileStorage
 from flask_chat_memory.storage.in_memory import InMemoryStorage
+from flask_chat_memory.storage.sqlalchemy import SQLAlchemyStorage
 from flask_chat_memory.testing import contracts
 from flask_chat_memory.testing.contracts.storage import MakeStorage
 from flask_chat_memory.testing.contracts.stores import BreakStorage
@@ -75,3 +79,44 @@ class TestFileStorage(EveryStorageContract):
             (tmp_path / "documents").write_text("in the way")
 
         return break_storage
+
+
+class TestSQLAlchemyStorage(EveryStorageContract):
+    @pytest.fixture
+    def url(self, tmp_path: pathlib.Path) -> str:
+        return f"sqlite:///{tmp_path}/documents.sqlite3"
+
+    @pytest.fixture
+    def make_storage(self, url: str) -> cabc.Iterator[MakeStorage]:
+        with sql_storages(url) as make:
+            yield make
+
+    @pytest.fixture
+    def damage_document(self, url: str) -> DamageDocument:
+        update = "UPDATE chat_memory_document SET body = '{{' WHERE name = :key"
+        return lambda _storage, key: run_sql(url, update, key=key)
+
+    @pytest.fixture
+    def break_storage(self, url: str) -> BreakStorage:
+        return lambda _storage: run_sql(url, "DROP TABLE chat_memory_document")
+
+
+@contextlib.contextmanager
+def sql_storages(url: str) -> cabc.Iterator[MakeStorage]:
+    """Give what opens the same database each time."""
+    opened: list[Storage] = []
+
+    def make() -> Storage:
+        opened.append(SQLAlchemyStorage({"url": url}))
+        return opened[-1]
+
+    yield make
+    for storage in opened:
+        storage.close()
+
+
+def run_sql(url: str, statement: str, **parameters: object) -> None:
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(sa.text(statement), parameters)
+    engine.dispose()

@@ -66,6 +66,15 @@ def literal_start(pattern: str) -> str:
     return re.split(r"[*?]", check_pattern(pattern), maxsplit=1)[0]
 
 
+def end_of_range(start: str) -> str | None:
+    """Return what comes after every text that begins with ``start``, by code points; None if nothing does."""
+    start = start.rstrip("\U0010ffff")
+    if not start:
+        return None
+    after = ord(start[-1]) + 1
+    return start[:-1] + ("\ue000" if after == 0xD800 else chr(after))
+
+
 def plain_document(document: object) -> Document:
     """Return a deep copy of a document in which values are as every store gives them back.
 

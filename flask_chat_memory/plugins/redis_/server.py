@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import re
 import threading
 import typing as t
 
@@ -68,6 +69,14 @@ class Server:
         """Return the end of a thread and, before it, the newest messages, all without a limit."""
         arguments = ("ZRANGE", f"{index}:{digest}:messages", 0 if limit is None else -limit - 1, -1)
         return t.cast("list[bytes]", self._guarded(lambda: self._execute(*arguments), True, index, digest))
+
+    def names(self, start: str) -> list[str]:
+        """Return the names of all keys that begin with ``start``, from every primary."""
+        pattern = re.sub(r"[*?\[\]\\^-]", r"\\\g<0>", start) + "*"
+        found = self._guarded(
+            lambda: list(t.cast(t.Any, self._opened()).scan_iter(match=pattern, count=1000)), True, start, None
+        )
+        return sorted({name.decode() if isinstance(name, bytes) else name for name in found})
 
     def _guarded(self, call: cabc.Callable[[], t.Any], repeatable: bool, index: str, digest: str | None) -> t.Any:
         try:
