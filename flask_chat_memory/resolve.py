@@ -12,6 +12,7 @@ import msgspec
 from .errors import ConfigurationError
 from .plugins.options import CheckedOptions
 from .plugins.options import definitions_of
+from .storage.base import Storage
 
 if t.TYPE_CHECKING:
     import sqlalchemy as sa
@@ -22,15 +23,24 @@ DEFAULT_DATABASE = "sqlite:///chat-memory.sqlite3"
 DEFAULT_FOLDER = "chat-memory"
 
 
-def resolve(app: flask.Flask, options: Options) -> Options:
+class Storages(t.Protocol):
+    """Makes the storage that an option chooses."""
+
+    def chosen(self, app: flask.Flask, choice: object) -> Storage: ...
+
+
+def resolve(app: flask.Flask, options: Options, storages: Storages) -> Options:
     """Return the options with values that no longer need the app.
 
     :raises ConfigurationError: for what only the running app shows to be wrong.
     """
     changes = {}
     for name, definition in definitions_of(type(options)).items():
-        if definition.app_bound is not None:
-            changes[name] = _RESOLVERS[definition.app_bound](app, options, getattr(options, name))
+        value = getattr(options, name)
+        if definition.app_bound == "storage":
+            changes[name] = storages.chosen(app, value)
+        elif definition.app_bound is not None:
+            changes[name] = _RESOLVERS[definition.app_bound](app, options, value)
     return msgspec.structs.replace(options, **changes) if changes else options
 
 

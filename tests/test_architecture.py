@@ -59,6 +59,7 @@ FLOORS = [
     {"turn"},
     {"asking", "unfinished"},
     {"conversation", "resolve"},
+    {"documents"},
     {"adoption", "instances", "owner", "pointer", "web", "extension"},
 ]
 """From the ground up. A module knows its own floor and those below."""

@@ -46,6 +46,7 @@ T = t.TypeVar("T")
 class FilePlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
     """Keeps each thread in a file of its own. Reading takes no lock."""
 
+    storage = "file"
     shared_by_processes = True
 
     class Options(PluginOptions, frozen=True, kw_only=True):

@@ -53,6 +53,8 @@ class _Thread:
 class InMemoryPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
     """Keeps threads in a dict."""
 
+    storage = "in_memory"
+
     def __init__(
         self, options: PluginOptions | cabc.Mapping[str, t.Any] | None = None, *, clock: Clock = time.time
     ) -> None:

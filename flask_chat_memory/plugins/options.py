@@ -17,7 +17,7 @@ MASK = "***"
 LARGEST = 2**53
 
 
-AppBound = t.Literal["database url", "engine", "folder"]
+AppBound = t.Literal["database url", "engine", "folder", "storage"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

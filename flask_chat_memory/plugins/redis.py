@@ -55,6 +55,7 @@ SLACK = 60
 class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
     """Keeps threads in keys of its own; each operation is one script, and so one step and one round trip."""
 
+    storage = "redis"
     shared_by_processes = True
 
     class Options(PluginOptions, frozen=True, kw_only=True):

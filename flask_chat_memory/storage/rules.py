@@ -25,6 +25,9 @@ TEXT = "text"
 TIMES = ("updated_at", "timestamp")
 """The names under which a document may say when it was stored: ISO 8601, or UNIX time in seconds."""
 
+_DEPTH = -2
+"""So that a list in a document can hold any message, which may be nested as deep as values can be."""
+
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 
@@ -83,7 +86,7 @@ def plain_document(document: object) -> Document:
     if not isinstance(document, cabc.Mapping):
         raise InvalidDocument("document", f"is of type {type(document).__name__}, not a dict")
     try:
-        return t.cast(Document, plain(document, "document"))
+        return t.cast(Document, plain(document, "document", _DEPTH))
     except InvalidMessage as error:
         raise InvalidDocument(error.path, error.reason) from None
 

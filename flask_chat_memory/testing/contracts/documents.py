@@ -68,7 +68,7 @@ READABLE: dict[str, Document] = {
     },
     "empty": {"a": {}, "b": [], "c": [[], {}, [[]]], "d": None, "e": True, "text": "x"},
     "scripts": {"你好": "שלום 🙂 \U0010ffff", "text": "# Ελληνικά\n\nहिन्दी"},
-    "deep": {"a": NESTED, "text": "x"},
+    "deep": {"a": [[[[[NESTED]]]]], "text": "x"},
 }
 PLAIN = {"text": "a\ufffdb\ufffd", "at": "2026-01-02"}
 DOCUMENTS: dict[str, tuple[t.Any, Document]] = {
@@ -87,7 +87,7 @@ INVALID: dict[str, tuple[t.Any, str]] = {
     "key": ({"a": {1: 2}}, "document.a"),
     "object": ({"a": object()}, "document.a"),
     "equal keys": ({"\0": 1, "\ufffd": 2}, "document.\ufffd"),
-    "deep": ({"a": [[[NESTED]]]}, "document.a" + "[0]" * 99),
+    "deep": ({"a": [[[[[[[NESTED]]]]]]]}, "document.a" + "[0]" * 102),
 }
 PATTERNS = {
     "*": ["a/b", "a/b/c", "a/b2", "a[b]", "ab", "b"],
