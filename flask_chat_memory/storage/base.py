@@ -110,7 +110,7 @@ class BuiltInStorage(Storage):
         self.options: t.Any = options
         self.clock = clock
         self.lock = threading.RLock()
-        rest_in_forks(self)
+        rest_in_forks(self, inner=True)
 
     def after_fork(self) -> None:
         """Start afresh in a child process."""

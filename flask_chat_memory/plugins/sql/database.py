@@ -106,7 +106,7 @@ class Database:
         self._prepared: dict[sa.Executable, _Prepared] = {}
         self._creating = threading.Lock()
         self.lock = ReadersGate()
-        rest_in_forks(self)
+        rest_in_forks(self, inner=True)
 
     def prepare(self, statement: sa.Executable) -> _Prepared:
         """Return the statement compiled for the database's dialect, which is done once."""
