@@ -18,6 +18,7 @@ from flask_chat_memory import ConfigurationError
 from flask_chat_memory import CorruptRecord
 from flask_chat_memory import StorageError
 from flask_chat_memory.plugins.file import FilePlugin
+from flask_chat_memory.storage import file as storage_file
 from flask_chat_memory.storage.domains import domain_storage
 from flask_chat_memory.storage.file import FileStorage
 from flask_chat_memory.storage.file_.markdown import from_markdown
@@ -192,6 +193,23 @@ def test_what_a_killed_process_left_does_no_harm(storage: FileStorage, folder: p
     (folder / "a.md").write_text("x")
     assert storage.delete("a")
     assert files(folder) == set()
+
+
+@pytest.mark.parametrize("call", ["load", "exists"])
+def test_a_document_that_becomes_markdown_in_between_is_found(
+    storage: FileStorage, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    storage.save("a", {"n": 1})
+    read, look = storage_file.read_file, storage_file._stored_at
+
+    def in_between(path: str) -> None:
+        if path.endswith(".json"):
+            monkeypatch.undo()
+            storage.save("a", {"n": 2, "text": "x"})
+
+    monkeypatch.setattr(storage_file, "read_file", lambda path: (in_between(path), read(path))[1])
+    monkeypatch.setattr(storage_file, "_stored_at", lambda path: (in_between(path), look(path))[1])
+    assert getattr(storage, call)("a") == {"load": {"n": 2, "text": "x"}, "exists": True}[call]
 
 
 def test_a_full_disk_leaves_what_was_there(storage: FileStorage, folder: pathlib.Path) -> None:

@@ -30,10 +30,10 @@ IMPOSSIBLE: dict[str, t.Any] = {
 }
 LIKE_ONE_ANOTHER = [
     *("ab", "abc", "AB", "Ab", " ab", "ab ", "ab.", ".ab", "a*", "a_", "a%", "a?", "[ab]", "{ab}", "a:b", "a\nb"),
-    *("a.json", "a.md", "a.tmp", "a.json/b", "a/b", "a/B", "a=b", "a=3db", "a%3db", "a=", "a=/b", "...", "CON", "a\\b"),
+    *("a", "a.json", "a.md", "a.md/b", "a.tmp", "a.json/b", "a/b", "a/B", "a=b", "a=3db", "a%3db", "a=", "a=/b", "..."),
     *("0123456789abcdef0123456789abcdef", "0123456789abcdef0123456789abcdef/x", "locks", "locks/00", "current"),
     *("x" * MAX_KEY, "x" * (MAX_KEY - 1) + "X", "é" * (MAX_KEY // 2), "🙂" * (MAX_KEY // 4), "x" * 150, "x" * 151),
-    *("x' || '1'=='1", "'; DROP TABLE document; --", 'a"b', "user:1", "user:10", "user:*", "~", "@"),
+    *("x' || '1'=='1", "'; DROP TABLE document; --", 'a"b', "user:1", "user:10", "user:*", "~", "@", "CON", "a\\b"),
     *("é", "e\u0301", "\u212b", "Å", "ı", "İ", "🙂", "你好", "a\u2028b", "\ufeffa", "\x7f", "-", "--", "$a", "a;b"),
 ]
 WORDS = "no yes on off y n true True null Null ~ << = - --- ? .inf -.INF .nan NaN &a *a !!str".split(" ")
