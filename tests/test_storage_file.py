@@ -17,6 +17,7 @@ import pytest
 from flask_chat_memory import ConfigurationError
 from flask_chat_memory import CorruptRecord
 from flask_chat_memory import StorageError
+from flask_chat_memory.disk import files as files_of_disk
 from flask_chat_memory.plugins.file import FilePlugin
 from flask_chat_memory.storage import file as storage_file
 from flask_chat_memory.storage.domains import domain_storage
@@ -200,15 +201,23 @@ def test_a_document_that_becomes_markdown_in_between_is_found(
     storage: FileStorage, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     storage.save("a", {"n": 1})
-    read, look = storage_file.read_file, storage_file._stored_at
+    read, look = files_of_disk.read_file, storage_file._stored_at
 
     def in_between(path: str) -> None:
         if path.endswith(".json"):
             monkeypatch.undo()
             storage.save("a", {"n": 2, "text": "x"})
 
-    monkeypatch.setattr(storage_file, "read_file", lambda path: (in_between(path), read(path))[1])
-    monkeypatch.setattr(storage_file, "_stored_at", lambda path: (in_between(path), look(path))[1])
+    def slow_read(path: str) -> bytes | None:
+        in_between(path)
+        return read(path)
+
+    def slow_look(path: str) -> float | None:
+        in_between(path)
+        return look(path)
+
+    monkeypatch.setattr(storage_file, "read_file", slow_read)
+    monkeypatch.setattr(storage_file, "_stored_at", slow_look)
     assert getattr(storage, call)("a") == {"load": {"n": 2, "text": "x"}, "exists": True}[call]
 
 
