@@ -9,12 +9,12 @@ import sqlite3
 
 from flask_chat_memory import Scope
 from flask_chat_memory.plugins.file_.names import Names
+from flask_chat_memory.plugins.redis_.names import escaped
 from flask_chat_memory.plugins.redis_.names import index_name
 from flask_chat_memory.plugins.redis_.names import thread_digest
 from flask_chat_memory.plugins.sql.tables import thread_key
 
 from .redis_servers import Client
-from .redis_servers import escaped
 
 
 def run_sqlite(path: pathlib.Path, statement: str, *parameters: object) -> None:

@@ -10,6 +10,7 @@ import flask
 import pytest
 
 from flask_chat_memory import ChatMemoryPlugin
+from flask_chat_memory.documents import Documents
 from flask_chat_memory.plugins.registry import PluginRegistry
 from flask_chat_memory.resolve import resolve
 from flask_chat_memory.testing.contracts.failures import BreakStore
@@ -56,7 +57,7 @@ class OverSessions(EveryContract):
                 id = "flask_session_pool"
                 options.setdefault("max_threads", 100)
             plugin = PluginRegistry().find(id)
-            plain = resolve(app, plugin.Options.make({"name": store.name, **options}, "options"))
+            plain = resolve(app, plugin.Options.make({"name": store.name, **options}, "options"), Documents({}))
             made.append(plugin(plain))
             return made[-1]
 

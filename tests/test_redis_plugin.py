@@ -24,13 +24,13 @@ from flask_chat_memory.plugins.records import Appended
 from flask_chat_memory.plugins.redis import RedisPlugin
 from flask_chat_memory.plugins.redis import SLACK
 from flask_chat_memory.plugins.redis_ import scripts
+from flask_chat_memory.plugins.redis_.names import escaped
 from flask_chat_memory.plugins.redis_.names import index_name
 from flask_chat_memory.plugins.redis_.names import thread_digest
 from flask_chat_memory.plugins.redis_.names import types_of
 from flask_chat_memory.testing import ManualClock
 from flask_chat_memory.testing.contracts.parts import together
 
-from .redis_servers import escaped
 from .redis_servers import Node
 from .redis_servers import remove_keys
 

@@ -59,6 +59,7 @@ Of a long expiry it is a hundredth: a deadline is moved only when it is off by h
 class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads, RedisThreads):
     """Keeps threads in keys of its own; each operation is one script, and so one step and one round trip."""
 
+    storage = "redis"
     shared_by_processes = True
 
     class Options(PluginOptions, frozen=True, kw_only=True):

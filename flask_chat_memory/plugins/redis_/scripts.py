@@ -16,10 +16,11 @@ class Script:
     """A script that a server knows by its digest once it has run there.
 
     :param uses: names of the files before its own.
+    :param package: where the files are.
     """
 
-    def __init__(self, name: str, uses: tuple[str, ...]) -> None:
-        folder = importlib.resources.files(__package__)
+    def __init__(self, name: str, uses: tuple[str, ...] = (), package: str = __package__) -> None:
+        folder = importlib.resources.files(package)
         parts = [folder.joinpath(f"{part}.lua").read_text(encoding="utf-8") for part in (*uses, name)]
         self.text = "\n".join(parts).encode()
         self.digest = hashlib.sha1(self.text, usedforsecurity=False).hexdigest()
