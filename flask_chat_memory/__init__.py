@@ -6,6 +6,7 @@ from .errors import ConfigurationError as ConfigurationError
 from .errors import CorruptRecord as CorruptRecord
 from .errors import DecryptionFailed as DecryptionFailed
 from .errors import ImportRefused as ImportRefused
+from .errors import InvalidDocument as InvalidDocument
 from .errors import InvalidMessage as InvalidMessage
 from .errors import MissingOwner as MissingOwner
 from .errors import RequestRefused as RequestRefused
@@ -32,5 +33,7 @@ from .plugins.records import Scope as Scope
 from .plugins.records import Thread as Thread
 from .plugins.registry import chat_memory_plugin as chat_memory_plugin
 from .plugins.registry import PluginDefinition as PluginDefinition
+from .storage.base import Storage as Storage
+from .storage.domains import DomainStorage as DomainStorage
 from .turn import Turn as Turn
 from .usage import Usage as Usage

@@ -121,7 +121,9 @@ def load(text: bytes | str, sequence: int | None) -> Fields:
             return checked(json.loads(text))
         if holds_nul(text):
             return checked(fields)
-        others = {key: fields.pop(key) for key in list(fields) if key not in KEYS}
+        others = {key: value for key, value in fields.items() if key not in KEYS}
+        for key in others:
+            del fields[key]
         return _converted(fields, others)
     except (ValueError, AttributeError, RecursionError) as error:
         raise CorruptRecord(f"the stored message {sequence} cannot be read") from error

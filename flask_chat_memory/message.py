@@ -164,16 +164,22 @@ class ChatMessage:
         :raises CorruptRecord: if a text is no JSON, or no message.
         """
         messages = []
+        others = None
         for sequence, data in rows:
+            known = None
+            # After a message with keys of the site, the next mostly has such keys, too.
+            if others is None:
+                try:
+                    known = decode_known(data)
+                    if known.role == "tool" or holds_nul(data):
+                        known = None
+                except _UNREADABLE:
+                    pass
+            if known is None:
+                known, others = load(data, sequence)
             message = _new(cls)
-            try:
-                message._known = known = decode_known(data)
-                message._others = None
-                plain = known.role != "tool" and not holds_nul(data)
-            except _UNREADABLE:
-                plain = False
-            if not plain:
-                message._known, message._others = load(data, sequence)
+            message._known = known
+            message._others = others
             message._sequence = sequence
             message._append_key = None
             messages.append(message)

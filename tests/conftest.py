@@ -14,6 +14,7 @@ import pytest
 from flask_chat_memory import ChatMemory
 from flask_chat_memory import ChatMemoryPlugin
 from flask_chat_memory.plugins import forks
+from flask_chat_memory.storage.base import Storage
 
 from .apps import make_app
 from .apps import make_site
@@ -111,5 +112,5 @@ def plugins_closed() -> cabc.Iterator[None]:
     """Close what a test has opened, so that no connection is left to the garbage collector."""
     yield
     for shared in list(forks._known):
-        if isinstance(shared, ChatMemoryPlugin):
+        if isinstance(shared, (ChatMemoryPlugin, Storage)):
             shared.close()

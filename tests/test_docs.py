@@ -25,6 +25,7 @@ from flask_chat_memory import ChatMemory
 from flask_chat_memory import ConfigurationError
 from flask_chat_memory.config import CHATBOT_KEYS
 from flask_chat_memory.config import DEFAULTS
+from flask_chat_memory.plugins.documents import DocumentsPlugin
 from flask_chat_memory.plugins.encrypted import EncryptedPlugin
 from flask_chat_memory.plugins.file import FilePlugin
 from flask_chat_memory.plugins.flask_session import FlaskSessionPlugin
@@ -42,7 +43,7 @@ from flask_chat_memory.web.templating import chat_widget
 ROOT = pathlib.Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
-PLUGIN_PAGE = DOCS / "writing-a-plugin.md"
+CONTRACT_PAGES = [DOCS / "writing-a-plugin.md", DOCS / "storage.md"]
 LANGUAGES = {"python", "shell", "text", "toml", "css", "jinja", "{toctree}", "{eval-rst}", "{include}"}
 
 Page = dict[str, t.Any]
@@ -237,9 +238,10 @@ def test_the_policy_of_the_security_page_carries_the_nonce_of_the_widget(run_pag
     assert f"'nonce-{nonces.pop()}'" in response.headers["Content-Security-Policy"]
 
 
-def test_the_plugin_of_the_docs_passes_the_shipped_contract(tmp_path: pathlib.Path) -> None:
-    code = "\n".join(block.code for block in python_of(PLUGIN_PAGE))
-    (tmp_path / "test_plugin_of_the_docs.py").write_text(code, encoding="utf-8")
+@pytest.mark.parametrize("page", CONTRACT_PAGES, ids=lambda page: page.stem)
+def test_what_the_docs_write_passes_the_shipped_contract(page: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    code = "\n".join(block.code for block in python_of(page))
+    (tmp_path / "test_code_of_the_docs.py").write_text(code, encoding="utf-8")
 
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", str(ROOT / "pyproject.toml"), "."],
@@ -302,6 +304,7 @@ def test_the_option_tables_have_every_option_as_it_is_defined() -> None:
         RedisPlugin,
         FlaskSessionPlugin,
         FlaskSessionPoolPlugin,
+        DocumentsPlugin,
         EncryptedPlugin,
     ):
         added = {k: v for k, v in definitions_of(plugin.Options).items() if common.get(k) != v}

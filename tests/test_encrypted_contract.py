@@ -11,6 +11,7 @@ import pytest
 
 from flask_chat_memory import ChatMemoryPlugin
 from flask_chat_memory import Scope
+from flask_chat_memory.documents import Documents
 from flask_chat_memory.plugins.encrypted import EncryptedPlugin
 from flask_chat_memory.resolve import resolve
 from flask_chat_memory.testing.contracts.failures import Damage
@@ -66,7 +67,7 @@ class TestOverRedisCluster(test_redis_contract.TestRedisCluster):
 class Encrypted:
     def open(self, app: flask.Flask, id: str, own: dict[str, t.Any], common: dict[str, t.Any]) -> ChatMemoryPlugin:
         options = EncryptedPlugin.Options.make({"plugin": id, "keys": [NEW], "options": own, **common}, "options")
-        return EncryptedPlugin(resolve(app, options))
+        return EncryptedPlugin(resolve(app, options, Documents({})))
 
 
 class TestOverRedisSessions(Encrypted, test_flask_session_contract.TestRedisSessions):

@@ -26,6 +26,7 @@ from flask_chat_memory.plugins.abilities import PurgesThreads
 from flask_chat_memory.plugins.encrypted import EncryptedPlugin
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
 from flask_chat_memory.plugins.records import Purged
+from flask_chat_memory.plugins.redis_.names import escaped
 from flask_chat_memory.testing import ManualClock
 from flask_chat_memory.testing.contracts.parts import AblePlugin
 from flask_chat_memory.testing.contracts.parts import ask
@@ -41,7 +42,6 @@ from .encryption import OLD
 from .encryption import OTHER
 from .encryption import wrapped
 from .five_methods import FiveMethodsPlugin
-from .redis_servers import escaped
 from .redis_servers import remove_keys
 from .test_message_properties import dicts
 

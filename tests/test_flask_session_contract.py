@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import contextlib
 import pathlib
-import shutil
-import sqlite3
 import typing as t
 
 import flask
 import pytest
 
 from flask_chat_memory import ChatMemoryPlugin
-from flask_chat_memory import Scope
-from flask_chat_memory.plugins.file_.names import Names
-from flask_chat_memory.plugins.redis_.names import index_name
-from flask_chat_memory.plugins.redis_.names import thread_digest
+from flask_chat_memory.documents import Documents
 from flask_chat_memory.plugins.registry import PluginRegistry
-from flask_chat_memory.plugins.sql.tables import thread_key
 from flask_chat_memory.resolve import resolve
 from flask_chat_memory.testing.contracts.failures import BreakStore
 from flask_chat_memory.testing.contracts.failures import Damage
 from flask_chat_memory.testing.contracts.parts import MakePlugin
 
+from .broken_stores import damage_file
+from .broken_stores import damage_redis
+from .broken_stores import damage_sqlite
+from .broken_stores import put_in_the_way
+from .broken_stores import run_sqlite
+from .broken_stores import take_over_redis
 from .every_contract import EveryContract
+from .redis_servers import Client
 from .session_stores import opened
 from .session_stores import SessionStore
 
@@ -35,7 +35,7 @@ class OverSessions(EveryContract):
     def open(self, app: flask.Flask, id: str, own: dict[str, t.Any], common: dict[str, t.Any]) -> ChatMemoryPlugin:
         """Make the plugin as an app does, with options of its own and those of all plugins."""
         plugin = PluginRegistry().find(id)
-        return plugin(resolve(app, plugin.Options.make({**own, **common}, "options")))
+        return plugin(resolve(app, plugin.Options.make({**own, **common}, "options"), Documents({})))
 
     @pytest.fixture
     def store(self, request: pytest.FixtureRequest) -> cabc.Iterator[SessionStore]:
@@ -74,23 +74,16 @@ class TestRedisSessions(OverSessions):
 
     @pytest.fixture
     def damage(self, store: SessionStore) -> Damage:
-        def damage(_plugin: ChatMemoryPlugin, scope: Scope, thread_id: str) -> None:
-            assert store.client is not None
-            key = f"{index_name(f'{store.name}:', scope)}:{thread_digest(thread_id)}:messages"
-            store.client.zremrangebyscore(key, 2, 2)
-            store.client.zadd(key, {"2 {{": 2})
-
-        return damage
+        return lambda _plugin, scope, thread_id: damage_redis(client_of(store), f"{store.name}:", scope, thread_id)
 
     @pytest.fixture
     def break_store(self, store: SessionStore) -> BreakStore:
-        def break_store(_plugin: ChatMemoryPlugin) -> None:
-            assert store.client is not None
-            for key in list(store.client.scan_iter(f"{store.name}:*")):
-                store.client.delete(key)
-                store.client.rpush(key, "of another program")
+        return lambda _plugin: take_over_redis(client_of(store), f"{store.name}:")
 
-        return break_store
+
+def client_of(store: SessionStore) -> Client:
+    assert store.client is not None
+    return store.client
 
 
 class TestSQLAlchemySessions(OverSessions):
@@ -98,23 +91,11 @@ class TestSQLAlchemySessions(OverSessions):
 
     @pytest.fixture
     def damage(self, store: SessionStore) -> Damage:
-        messages = f"{store.name}_message"
-        newest = f"SELECT max(sequence) FROM {messages} WHERE thread_key = ?"
-        update = f"UPDATE {messages} SET body = '{{{{' WHERE thread_key = ? AND sequence = ({newest})"
-
-        def damage(_plugin: ChatMemoryPlugin, scope: Scope, thread_id: str) -> None:
-            run_sql(store, update, thread_key(scope, thread_id), thread_key(scope, thread_id))
-
-        return damage
+        return lambda _plugin, scope, thread_id: damage_sqlite(store.database, f"{store.name}_", scope, thread_id)
 
     @pytest.fixture
     def break_store(self, store: SessionStore) -> BreakStore:
-        return lambda _plugin: run_sql(store, f"DROP TABLE {store.name}_thread")
-
-
-def run_sql(store: SessionStore, statement: str, *parameters: object) -> None:
-    with contextlib.closing(sqlite3.connect(store.database)) as connection, connection:
-        connection.execute(statement, parameters)
+        return lambda _plugin: run_sqlite(store.database, f"DROP TABLE {store.name}_thread")
 
 
 class TestFileSessions(OverSessions):
@@ -126,18 +107,8 @@ class TestFileSessions(OverSessions):
 
     @pytest.fixture
     def damage(self, folder: pathlib.Path) -> Damage:
-        names = Names(str(folder))
-
-        def damage(_plugin: ChatMemoryPlugin, scope: Scope, thread_id: str) -> None:
-            body = pathlib.Path(names.thread(scope, thread_id).body)
-            body.write_bytes(b"\n".join([*body.read_bytes().splitlines()[:-1], b"{{", b""]))
-
-        return damage
+        return lambda _plugin, scope, thread_id: damage_file(folder, scope, thread_id)
 
     @pytest.fixture
     def break_store(self, folder: pathlib.Path) -> BreakStore:
-        def break_store(_plugin: ChatMemoryPlugin) -> None:
-            shutil.rmtree(folder / "conversations")
-            (folder / "conversations").write_text("in the way")
-
-        return break_store
+        return lambda _plugin: put_in_the_way(folder)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import collections
 import collections.abc as cabc
+import dataclasses
 import functools
+import logging
 import typing as t
 
 import pytest
@@ -22,13 +24,13 @@ from flask_chat_memory.plugins.records import Appended
 from flask_chat_memory.plugins.redis import RedisPlugin
 from flask_chat_memory.plugins.redis import SLACK
 from flask_chat_memory.plugins.redis_ import scripts
+from flask_chat_memory.plugins.redis_.names import escaped
 from flask_chat_memory.plugins.redis_.names import index_name
 from flask_chat_memory.plugins.redis_.names import thread_digest
 from flask_chat_memory.plugins.redis_.names import types_of
 from flask_chat_memory.testing import ManualClock
 from flask_chat_memory.testing.contracts.parts import together
 
-from .redis_servers import escaped
 from .redis_servers import Node
 from .redis_servers import remove_keys
 
@@ -177,6 +179,21 @@ def test_all_keys_have_one_deadline_which_every_write_refreshes(
     assert plugin.has_thread(OWNER, THREAD)
 
 
+def test_a_deadline_that_is_about_right_is_left(make_plugin: MakePlugin, client: redis.Redis, key_prefix: str) -> None:
+    plugin = make_plugin(expiry=100_000)
+    clock = plugin.clock = ManualClock()
+    CALLS["append"](plugin)
+    before = set_of_deadlines(client, key_prefix)
+    clock.advance(400)
+    plugin.append_messages(OWNER, THREAD, exchange("2"), key="k2")
+    assert set_of_deadlines(client, key_prefix) == before
+    clock.advance(200)
+    plugin.append_messages(OWNER, THREAD, exchange("3"), key="k3")
+    after = set_of_deadlines(client, key_prefix)
+    assert len(after) == 1
+    assert after != before
+
+
 def set_of_deadlines(client: redis.Redis, prefix: str) -> set[int]:
     return {t.cast(t.Any, client).pexpiretime(key) for key in keys_of(client, prefix)}
 
@@ -293,7 +310,7 @@ def test_a_key_of_another_type_is_named_and_nothing_is_changed(
     try:
         CALLS[call](plugin)
     except StorageError as error:
-        assert f"the key {misplaced!r} is a {client.type(misplaced)}, not" in str(error)
+        assert f"the key {misplaced!r} is a {t.cast(str, client.type(misplaced))}, not" in str(error)
         assert "hunter2" not in str(error)
         assert isinstance(error.__cause__, redis.ResponseError)
     else:
@@ -458,3 +475,89 @@ def test_threads_of_the_process_work_at_once(make_plugin: MakePlugin) -> None:
     plugin = make_plugin()
     together([functools.partial(plugin.append_messages, OWNER, THREAD, exchange(str(n)), key=str(n)) for n in range(8)])
     assert len(plugin.load_messages(OWNER, THREAD)) == 16
+
+
+def test_a_turn_under_an_absent_id_begins_and_ends_in_the_ongoing_thread(make_plugin: MakePlugin) -> None:
+    plugin = make_plugin()
+    plugin.append_messages(OWNER, THREAD, exchange("1"))
+    live = LiveTurn("t-1", "q-3", "a-3", plugin.clock() + 30)
+    assert plugin.start_turn(OWNER, "absent", user("3", "q-3"), key="q3", live=live) == Appended(THREAD, 3)
+    assert plugin.live_turns(OWNER, THREAD) == [live]
+    ended = plugin.end_turn(OWNER, "absent", "t-1", [user("4")], key="a3", reply_to="q-3")
+    assert ended == Appended(THREAD, 4)
+    assert plugin.live_turns(OWNER, THREAD) == []
+    plugin.start_turn(OWNER, "absent", user("5", "q-5"), key="q5", live=LiveTurn("t-2", "q-5", "a-5", live.lease))
+    assert plugin.end_turn(OWNER, "absent", "t-2", [user("6")], key="a5", reply_to="gone") is None
+    assert plugin.live_turns(OWNER, THREAD) == []
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        exchange("2"),
+        exchange("2") + exchange("3"),
+        [user("without id or turn")],
+        [ChatMessage("assistant", "late", id="a", turn="1")],
+        [user("more", turn="4")] * 2001,
+    ],
+    ids=["an exchange", "two turns", "no names", "an earlier turn", "many at once"],
+)
+def test_the_short_way_to_append_leaves_what_the_long_one_does(
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str, messages: list[ChatMessage]
+) -> None:
+    plugin = make_plugin(threads="many")
+    plugin.clock = ManualClock()
+    stored = []
+    for thread_id in (THREAD, "thread-2"):
+        plugin.append_messages(OWNER, thread_id, exchange("1"), key="k1")
+        if thread_id != THREAD:
+            # Without an ongoing thread it takes the long way.
+            client.delete(f"{index_name(key_prefix, OWNER)}:current")
+        assert plugin.append_messages(OWNER, thread_id, messages, key="k2", reply_to="q-1") == Appended(thread_id, 3)
+        assert plugin.append_messages(OWNER, thread_id, messages, key="k2") == Appended(thread_id, 3, repeated=True)
+        key = f"{index_name(key_prefix, OWNER)}:{thread_digest(thread_id)}"
+        found = t.cast("dict[str, str]", client.hgetall(f"{key}:found"))
+        thread = plugin.find_thread(OWNER, thread_id)
+        assert thread
+        del found["born"]
+        loaded = plugin.load_messages(OWNER, thread_id)
+        stored.append((found, loaded, [message.sequence for message in loaded], dataclasses.replace(thread, id="")))
+    assert stored[0] == stored[1]
+
+
+def test_a_thread_that_cannot_be_read_is_passed_over_by_who_goes_through_all(
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    plugin = make_plugin(threads="many")
+    for name in ("1", "2", "3"):
+        plugin.append_messages(OWNER, f"thread-{name}", exchange(name))
+    index = index_name(key_prefix, OWNER)
+    client.lset(f"{index}:{thread_digest('thread-1')}:messages", -1, "no head")
+    client.hdel(f"{index}:{thread_digest('thread-2')}:about", "owner")
+    client.hset(f"{index}:{thread_digest('gone')}:about", "owner", "x")
+    with caplog.at_level(logging.WARNING):
+        assert [thread.id for _, thread in plugin.all_threads()] == ["thread-3"]
+    assert len(caplog.records) == 2
+
+
+def test_going_through_all_threads_meets_no_foreign_key(
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str
+) -> None:
+    prefix = f"{key_prefix}c*[a-z]?\\:"
+    for other in (f"{key_prefix}cat:", f"{key_prefix}c*aa\\:"):
+        make_plugin(key_prefix=other).append_messages(OWNER, THREAD, exchange("1"))
+    plugin = make_plugin(key_prefix=prefix)
+    assert list(plugin.all_threads()) == []
+    plugin.append_messages(OTHER, THREAD, exchange("1"))
+    assert [scope for scope, _ in plugin.all_threads()] == [OTHER]
+
+
+def test_an_entry_without_a_thread_is_dropped_by_the_list(
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str
+) -> None:
+    plugin = make_plugin(threads="many")
+    plugin.append_messages(OWNER, THREAD, exchange("1"))
+    index = index_name(key_prefix, OWNER)
+    client.zadd(index, {thread_digest(f"gone-{n}"): n for n in range(120)})
+    assert [thread.id for thread in plugin.list_threads(OWNER)] == [THREAD]
+    assert client.zcard(index) == 1

@@ -38,6 +38,8 @@ class ChatMemoryPlugin(abc.ABC):
     id: t.ClassVar[str] = ""
     label: t.ClassVar[str] = ""
     description: t.ClassVar[str] = ""
+    storage: t.ClassVar[str | None] = None
+    """The kind of :class:`Storage` that keeps documents beside the threads, where its options of the same names say."""
     shared_by_processes: t.ClassVar[bool] = False
     """Whether laws about several writers hold across processes, too."""
 

@@ -8,6 +8,8 @@ import os
 import time
 import typing as t
 
+from ..disk.files import DiskErrors
+from ..disk.locks import Locks
 from ..errors import ConfigurationError
 from ..errors import CorruptRecord
 from ..message import ChatMessage
@@ -17,12 +19,11 @@ from .abilities import MovesThreads
 from .abilities import Reseals
 from .base import ChatMemoryPlugin
 from .base import Clock
-from .file_.disk import DiskErrors
 from .file_.lines import Entry
 from .file_.listing import FileThreads
-from .file_.locks import Locks
 from .file_.moving import move
 from .file_.names import Names
+from .file_.names import scope_name
 from .file_.threads import Threads
 from .file_.writing import Writer
 from .options import Option
@@ -47,6 +48,7 @@ T = t.TypeVar("T")
 class FilePlugin(FileThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
     """Keeps each thread in a file of its own. Reading takes no lock."""
 
+    storage = "file"
     shared_by_processes = True
 
     class Options(PluginOptions, frozen=True, kw_only=True):
@@ -75,7 +77,7 @@ class FilePlugin(FileThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, M
             raise ConfigurationError("file: outside an app, give folder")
         self._names = Names(os.path.abspath(self.options.folder))
         self._locks = Locks(self._names.locks)
-        self._errors = DiskErrors()
+        self._errors = DiskErrors("the folder of the conversations")
 
     def create_thread_id(self) -> str:
         return new_id()
@@ -227,5 +229,5 @@ class FilePlugin(FileThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, M
 
     @contextlib.contextmanager
     def _writing(self, *scopes: Scope) -> cabc.Iterator[Writer]:
-        with self._errors, self._locks.hold(self.lock, *scopes):
+        with self._errors, self._locks.hold(self.lock, *map(scope_name, scopes)):
             yield Writer(self._names, self.options, self.clock())

@@ -80,6 +80,8 @@ class InMemoryPlugin(
 ):
     """Keeps threads in a dict."""
 
+    storage = "in_memory"
+
     def __init__(
         self, options: PluginOptions | cabc.Mapping[str, t.Any] | None = None, *, clock: Clock = time.time
     ) -> None:

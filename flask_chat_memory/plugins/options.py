@@ -1,4 +1,4 @@
-"""Typed options of a plugin: checked at start-up, described for a settings page, secrets masked."""
+"""Typed options of plugins and storages: checked at start-up, described for a settings page, secrets masked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MASK = "***"
 LARGEST = 2**53
 
 
-AppBound = t.Literal["database url", "engine", "folder", "session store", "options"]
+AppBound = t.Literal["database url", "engine", "folder", "session store", "storage", "options"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class Option:
 
 @dataclasses.dataclass(frozen=True)
 class OptionDefinition:
-    """One option of a plugin as a settings page shows it.
+    """One option as a settings page shows it.
 
     :param type: the name of the value's type, as ``int``.
     :param required: there is no default.
@@ -82,7 +82,37 @@ MaxThreads = t.Annotated[
 ]
 
 
-class PluginOptions(msgspec.Struct, frozen=True, kw_only=True):
+class CheckedOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Options that are checked when they are made, and never shown with their secrets."""
+
+    @classmethod
+    def make(cls, values: cabc.Mapping[str, t.Any], where: str) -> t.Self:
+        """Check the values and return the options.
+
+        :param where: the configuration key, for errors.
+        :raises ConfigurationError: naming the key, the value and what is allowed.
+        """
+        definitions = definitions_of(cls)
+        checked = {}
+        for name, value in values.items():
+            if name not in definitions:
+                known = ", ".join(definitions) or "none"
+                raise ConfigurationError(f"{where} has no option {name!r}; the options are: {known}")
+            checked[name] = _checked(definitions[name], cls, value, where)
+        for name, definition in definitions.items():
+            if definition.required and name not in checked:
+                raise ConfigurationError(f"{where} lacks the option {name!r}, which has no default")
+        try:
+            return cls(**checked)
+        except (ConfigurationError, TypeError) as error:
+            raise ConfigurationError(f"{where}: {error}") from error
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{name}={shown_value(self, name)!r}" for name in definitions_of(type(self)))
+        return f"{type(self).__qualname__}({shown})"
+
+
+class PluginOptions(CheckedOptions, frozen=True, kw_only=True):
     """The options that all plugins have; a plugin adds its own in a subclass."""
 
     expiry: Expiry = 30 * DAY
@@ -101,41 +131,15 @@ class PluginOptions(msgspec.Struct, frozen=True, kw_only=True):
     ] = "one"
     max_threads: MaxThreads = 100
 
-    @classmethod
-    def make(cls, values: cabc.Mapping[str, t.Any], where: str) -> t.Self:
-        """Check the values and return the options.
 
-        :param where: the configuration key, for errors.
-        :raises ConfigurationError: naming the key, the value and what is allowed.
-        """
-        definitions = definitions_of(cls)
-        checked = {}
-        for name, value in values.items():
-            if name not in definitions:
-                known = ", ".join(definitions)
-                raise ConfigurationError(f"{where} has no option {name!r}; the options are: {known}")
-            checked[name] = _checked(definitions[name], cls, value, where)
-        for name, definition in definitions.items():
-            if definition.required and name not in checked:
-                raise ConfigurationError(f"{where} lacks the option {name!r}, which has no default")
-        try:
-            return cls(**checked)
-        except (ConfigurationError, TypeError) as error:
-            raise ConfigurationError(f"{where}: {error}") from error
-
-    def __repr__(self) -> str:
-        shown = ", ".join(f"{name}={shown_value(self, name)!r}" for name in definitions_of(type(self)))
-        return f"{type(self).__qualname__}({shown})"
-
-
-def shown_value(options: PluginOptions, name: str) -> t.Any:
+def shown_value(options: CheckedOptions, name: str) -> t.Any:
     """Return the value of an option as it may be shown: a secret that is set is masked."""
     value = getattr(options, name)
     return MASK if value is not None and definitions_of(type(options))[name].secret else value
 
 
 @functools.cache
-def definitions_of(options: type[PluginOptions]) -> dict[str, OptionDefinition]:
+def definitions_of(options: type[CheckedOptions]) -> dict[str, OptionDefinition]:
     """Describe the options of a class: name -> definition, in the order of declaration."""
     hints = t.get_type_hints(options, include_extras=True)
     definitions = {}
@@ -160,7 +164,7 @@ def definitions_of(options: type[PluginOptions]) -> dict[str, OptionDefinition]:
 
 
 @functools.cache
-def _types_of(options: type[PluginOptions]) -> dict[str, t.Any]:
+def _types_of(options: type[CheckedOptions]) -> dict[str, t.Any]:
     return t.get_type_hints(options)
 
 
@@ -178,7 +182,7 @@ def _type_name(kind: t.Any) -> str:
     return t.cast(str, getattr(kind, "__name__", str(kind)))
 
 
-def _checked(definition: OptionDefinition, options: type[PluginOptions], value: t.Any, where: str) -> t.Any:
+def _checked(definition: OptionDefinition, options: type[CheckedOptions], value: t.Any, where: str) -> t.Any:
     annotation = _types_of(options)[definition.name]
     shown = MASK if definition.secret else repr(value)
     if definition.choices and value not in definition.choices:

@@ -46,7 +46,10 @@ from .rules import new_id
 from .rules import tokens_of
 
 SLACK = 60
-"""Seconds that Redis keeps what is expired; until then, expired is what is so by the clock of the plugin."""
+"""Seconds, at least, that Redis keeps what is expired, which is so by the clock of the plugin.
+
+Of a long expiry it is a hundredth: a deadline is moved only when it is off by half of that.
+"""
 
 
 @chat_memory_plugin(
@@ -57,6 +60,7 @@ SLACK = 60
 class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads, RedisThreads):
     """Keeps threads in keys of its own; each operation is one script, and so one step and one round trip."""
 
+    storage = "redis"
     shared_by_processes = True
 
     class Options(PluginOptions, frozen=True, kw_only=True):
@@ -138,7 +142,7 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
         self._write(scripts.REPLACE, scope, thread_id, bodies, messages=packed, tokens=sum(map(tokens_of, messages)))
 
     def delete_thread(self, scope: Scope, thread_id: str) -> bool:
-        return is_thread_id(thread_id) and bool(self._write(scripts.DELETE, scope, thread_id))
+        return bool(self._run(scripts.DELETE, scope, thread_id))
 
     def append_messages(
         self,

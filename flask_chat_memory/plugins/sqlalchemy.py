@@ -55,6 +55,7 @@ _ALL = 2**62
 class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
     """Keeps threads in tables of its own."""
 
+    storage = "sqlalchemy"
     shared_by_processes = True
 
     class Options(PluginOptions, frozen=True, kw_only=True):

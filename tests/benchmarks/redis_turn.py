@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import argparse
 import collections.abc as cabc
+import functools
 import os
 import pathlib
+import random
 import secrets
 import sys
 import time
@@ -48,6 +50,8 @@ from tests.benchmarks.turn import measure
 from tests.benchmarks.turn import NEWEST
 from tests.benchmarks.turn import OPERATIONS
 from tests.benchmarks.turn import Results
+from tests.benchmarks.turn import SAMPLES
+from tests.benchmarks.turn import stopwatch
 from tests.benchmarks.turn import TURN
 from tests.benchmarks.turn import WINDOW
 from tests.redis_servers import remove_keys
@@ -86,6 +90,12 @@ class RawRedis:
     def cut(self, length: int) -> None:
         self._client.ltrim(self._key, 0, length - 1)
 
+    def add_doomed(self, name: str, length: int) -> None:
+        self._push(f"{self._key}:{name}", bodies(length))
+
+    def delete_doomed(self, name: str) -> None:
+        self._client.unlink(f"{self._key}:{name}")
+
     def close(self) -> None:
         self._client.close()
 
@@ -103,6 +113,13 @@ class ShapedRedis(RawRedis):
         pipeline.zadd(f"{self._key}:index", {key: now})
         for name in (key, f"{key}:head", f"{self._key}:index"):
             pipeline.expire(name, expiry)
+        pipeline.execute()
+
+    def delete_doomed(self, name: str) -> None:
+        key = f"{self._key}:{name}"
+        pipeline = self._client.pipeline(transaction=True)
+        pipeline.unlink(key, f"{key}:head")
+        pipeline.zrem(f"{self._key}:index", key)
         pipeline.execute()
 
 
@@ -134,12 +151,19 @@ class OurRedis:
     def cut(self, length: int) -> None:
         self._plugin.save_messages(SCOPE, THREAD_ID, self._plugin.load_messages(SCOPE, THREAD_ID)[:length])
 
+    def add_doomed(self, name: str, length: int) -> None:
+        self._plugin.save_messages(Scope(name), THREAD_ID, messages(length))
+
+    def delete_doomed(self, name: str) -> None:
+        self._plugin.delete_thread(Scope(name), THREAD_ID)
+
     def close(self) -> None:
         self._plugin.close()
 
 
 RAW, SHAPED, PLUGIN = RawRedis.name, ShapedRedis.name, OurRedis.name
-LIMITS = {APPEND: 2, NEWEST: 1.5, BOTH: 2, TURN: 2, ALL: 1.5}
+DELETE = "delete the thread"
+LIMITS = {APPEND: 2, NEWEST: 1.5, BOTH: 2, TURN: 2, ALL: 1.5, DELETE: 1.5}
 
 
 def main() -> None:
@@ -158,7 +182,7 @@ def main() -> None:
                 length: [kind(arguments.url, prefix, length) for kind in (RawRedis, ShapedRedis, OurRedis)]
                 for length in lengths
             }
-            results = measure(t.cast(t.Any, systems), rounds)
+            results = measure(t.cast(t.Any, systems), rounds) | measure_deletions(systems, rounds)
             for system in (system for group in systems.values() for system in group):
                 system.close()
         finally:
@@ -168,9 +192,23 @@ def main() -> None:
     show(results, lengths)
 
 
+def measure_deletions(systems: t.Any, rounds: int) -> Results:
+    results: Results = {}
+    for _ in range(rounds):
+        visits = [(length, system) for length, group in systems.items() for system in group]
+        for length, system in random.sample(visits, len(visits)):
+            names = [f"doomed:{number}" for number in range(SAMPLES + 1)]
+            for name in names:
+                system.add_doomed(name, length)
+            # The first pays for what making the threads has left behind, and is not counted.
+            samples = [stopwatch(functools.partial(system.delete_doomed, name)) for name in names]
+            results.setdefault((DELETE, system.name, length), []).append(samples[1:])
+    return results
+
+
 def show(results: Results, lengths: cabc.Sequence[int]) -> None:
     print(f"Median in ms (ratio to {RAW}); growth: {lengths[-1]:,} messages against {lengths[0]:,}.\n")
-    for operation in OPERATIONS:
+    for operation in (*OPERATIONS, DELETE):
         rows = []
         for name in (RAW, SHAPED, PLUGIN):
             cells = [

@@ -8,11 +8,11 @@ import typing as t
 
 import msgspec
 
+from ...disk import files as disk
 from ...errors import CorruptRecord
 from ...errors import MissingOwner
 from ..records import Scope
 from ..records import Thread
-from . import disk
 from .lines import State
 from .names import ThreadFiles
 

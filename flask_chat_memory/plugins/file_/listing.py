@@ -10,6 +10,7 @@ import logging
 import os
 import typing as t
 
+from ...disk.files import DiskErrors
 from ...errors import CorruptRecord
 from .. import records
 from ..abilities import DescribesThreads
@@ -24,7 +25,6 @@ from ..rules import check_changes
 from ..rules import check_range
 from ..rules import is_thread_id
 from ..rules import select_threads
-from .disk import DiskErrors
 from .names import Names
 from .names import ThreadFiles
 from .threads import Threads

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
+from ...disk import files as disk
 from ...errors import CorruptRecord
 from ..abilities import Reseals
 from ..records import Scope
-from . import disk
 from . import heads
 from .lines import Entry
 from .names import ThreadFiles

@@ -8,11 +8,11 @@ import os
 
 import msgspec
 
+from ...disk import files as disk
 from ...errors import CorruptRecord
 from .. import records
 from ..options import PluginOptions
 from ..records import Scope
-from . import disk
 from . import heads
 from .batches import encode
 from .body import Body

@@ -18,13 +18,13 @@ import typing as t
 
 import msgspec
 
+from ...disk import files as disk
 from ...message import ChatMessage
 from ..records import Appended
 from ..records import LiveTurn
 from ..records import Scope
 from ..rules import number
 from ..rules import sequence_of
-from . import disk
 from . import heads
 from .batches import after_batch
 from .batches import encode

@@ -25,8 +25,12 @@ def thread_digest(thread_id: str) -> str:
 
 def threads_pattern(prefix: str) -> str:
     """Return the pattern of the names of keys of which every thread has one."""
-    escaped = "".join("\\" + character if character in "*?[]\\^-" else character for character in prefix)
-    return f"{escaped}{{*}}:*:about"
+    return f"{escaped(prefix)}{{*}}:*:about"
+
+
+def escaped(text: str) -> str:
+    """Return the pattern that only the text itself matches."""
+    return "".join("\\" + character if character in "*?[]\\^-" else character for character in text)
 
 
 def thread_of(name: bytes) -> tuple[bytes, str]:

@@ -7,7 +7,8 @@ import importlib.resources
 
 READS = ("head", "thread")
 DESCRIBES = (*READS, "describing")
-WRITES = (*READS, "writing")
+DELETES = (*READS, "removing")
+WRITES = (*DELETES, "writing")
 ADDS = (*WRITES, "adding")
 
 
@@ -15,10 +16,11 @@ class Script:
     """A script that a server knows by its digest once it has run there.
 
     :param uses: names of the files before its own.
+    :param package: where the files are.
     """
 
-    def __init__(self, name: str, uses: tuple[str, ...]) -> None:
-        folder = importlib.resources.files(__package__)
+    def __init__(self, name: str, uses: tuple[str, ...] = (), package: str = __package__) -> None:
+        folder = importlib.resources.files(package)
         parts = [folder.joinpath(f"{part}.lua").read_text(encoding="utf-8") for part in (*uses, name)]
         self.text = "\n".join(parts).encode()
         self.digest = hashlib.sha1(self.text, usedforsecurity=False).hexdigest()
@@ -29,12 +31,12 @@ LIVE = Script("live", READS)
 APPEND = Script("append", ("head", "quick", *ADDS[1:]))
 REPLACE = Script("replace", WRITES)
 CLEAR = Script("clear", WRITES)
-DELETE = Script("delete", WRITES)
+DELETE = Script("delete", DELETES)
 FIND = Script("find", DESCRIBES)
 LIST = Script("list", DESCRIBES)
 EVERY = Script("every", DESCRIBES)
 UPDATE = Script("update", WRITES)
-PURGE = Script("purge", WRITES)
+PURGE = Script("purge", DELETES)
 RENEW = Script("renew", WRITES)
 THREADS = Script("threads", WRITES)
 EXPORT = Script("export", WRITES)

@@ -74,7 +74,7 @@ class Server:
     def scan(self, pattern: str) -> cabc.Iterator[list[bytes]]:
         """Yield the names that match, some at a time, on all servers that hold keys."""
         client = self._opened()
-        for node in client.get_primaries() if isinstance(client, RedisCluster) else [None]:
+        for node in t.cast(t.Any, client).get_primaries() if self.is_cluster else [None]:
             where: dict[str, t.Any] = {"target_nodes": node} if node else {}
             cursor: t.Any = 0
             while cursor is not None:

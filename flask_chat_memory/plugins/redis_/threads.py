@@ -59,14 +59,14 @@ class RedisThreads(ListsThreads, DescribesThreads, PurgesThreads, abc.ABC):
         return [_thread(*packed)[1] for packed in found]
 
     def find_thread(self, scope: Scope, thread_id: str) -> Thread | None:
-        found = self._run(scripts.FIND, scope, thread_id)
+        found = self._run(scripts.FIND, scope, thread_id, repeatable=True)
         return _thread(*found)[1] if found else None
 
     def update_thread(self, scope: Scope, thread_id: str, **changes: t.Unpack[ThreadChanges]) -> bool:
         values = check_changes(changes)
         kept = {name: "1" if value is True else value for name, value in values.items() if value}
         given = {"set": [text for pair in kept.items() for text in pair], "removed": list(values.keys() - kept.keys())}
-        return bool(self._run(scripts.UPDATE, scope, thread_id, **given))
+        return bool(self._run(scripts.UPDATE, scope, thread_id, repeatable=True, **given))
 
     def all_threads(self, *, chatbot: str | None = None) -> cabc.Iterator[tuple[Scope, Thread]]:
         for names in self._server.scan(threads_pattern(self._prefix)):
@@ -93,11 +93,13 @@ class RedisThreads(ListsThreads, DescribesThreads, PurgesThreads, abc.ABC):
     def purge_thread(self, scope: Scope, thread_id: str, before: float) -> int | None:
         return t.cast("int | None", self._run(scripts.PURGE, scope, thread_id, before=float(before)))
 
-    def _run(self, script: scripts.Script, scope: Scope, thread_id: str, **given: t.Any) -> t.Any:
+    def _run(
+        self, script: scripts.Script, scope: Scope, thread_id: str, *, repeatable: bool = False, **given: t.Any
+    ) -> t.Any:
         if not is_thread_id(thread_id):
             return None
         given |= {**self._times(), "digest": thread_digest(thread_id)}
-        return self._server.run(script, self._index(scope), given, repeatable=True)
+        return self._server.run(script, self._index(scope), given, repeatable=repeatable)
 
 
 def _thread(packed: bytes, messages: int, about: cabc.Sequence[bytes | None]) -> tuple[Scope, Thread]:

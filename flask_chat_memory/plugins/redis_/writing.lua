@@ -53,14 +53,6 @@ local function superfluous(newest)
     return found
 end
 
-local function remove(thread)
-    redis.call('ZREM', index, thread.digest)
-    redis.call('UNLINK', thread.key .. ':messages', thread.key .. ':found', thread.key .. ':about')
-    if redis.call('GET', index .. ':current') == thread.digest then
-        redis.call('DEL', index .. ':current')
-    end
-end
-
 -- Adds fields to a hash, no more at once than fits on the stack of Lua.
 local function set_fields(name, fields)
     for start = 1, #fields, 1000 do
@@ -108,9 +100,9 @@ end
 -- Makes a thread anew that is absent or expired.
 local function open(thread, victims)
     for _, victim in ipairs(victims) do
-        remove(victim)
+        remove(victim.digest)
     end
-    remove(thread)
+    remove(thread.digest)
     redis.call('HSET', thread.key .. ':about', 'owner', given.owner, 'chatbot', given.chatbot, 'created', given.time)
     -- A field that stays, so that the hash does, with its deadline.
     thread.fields = {'born', given.nonce}

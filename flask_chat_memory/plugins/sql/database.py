@@ -22,7 +22,7 @@ from ...errors import ConfigurationError
 from ...errors import StorageError
 from ..forks import ReadersGate
 from ..forks import rest_in_forks
-from .tables import Tables
+from .tables import TableSet
 
 BUSY_TIMEOUT = 10.0
 
@@ -87,12 +87,12 @@ class _Errors:
 
 
 class Database:
-    """A database that holds the tables of the plugin.
+    """A database that holds tables of ours.
 
     :param engine: the site's engine, on which nothing is set, or a URL, for which an engine is made.
     """
 
-    def __init__(self, engine: sa.Engine | str, tables: Tables, create_tables: bool) -> None:
+    def __init__(self, engine: sa.Engine | str, tables: TableSet, create_tables: bool) -> None:
         self._owns_engine = isinstance(engine, str)
         self._engine = sqlite_engine(engine) if isinstance(engine, str) else engine
         check_engine(self._engine)
@@ -106,7 +106,7 @@ class Database:
         self._prepared: dict[sa.Executable, _Prepared] = {}
         self._creating = threading.Lock()
         self.lock = ReadersGate()
-        rest_in_forks(self)
+        rest_in_forks(self, inner=True)
 
     def prepare(self, statement: sa.Executable) -> _Prepared:
         """Return the statement compiled for the database's dialect, which is done once."""
@@ -184,7 +184,7 @@ def check_engine(engine: sa.Engine) -> None:
         raise ConfigurationError("the database is in memory; use one in a file, or choose the plugin 'in_memory'")
 
 
-def create_tables_once(engine: sa.Engine, tables: Tables) -> None:
+def create_tables_once(engine: sa.Engine, tables: TableSet) -> None:
     """Create the tables where there is none of them; safe when several processes do so at once.
 
     If only some are missing, somebody has renamed or dropped them: new ones would hide what they hold.

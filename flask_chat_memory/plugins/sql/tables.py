@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import typing as t
 
 import sqlalchemy as sa
 
 from ..records import Scope
 
 DEFAULT_PREFIX = "chat_memory_"
+
+
+class TableSet(t.Protocol):
+    """Tables that are made together."""
+
+    def all(self) -> list[sa.Table]: ...
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,8 @@ The test module of a plugin has a fixture ``make_plugin`` and a class that lists
         def make_plugin(self, tmp_path):
             return lambda **options: MyPlugin({"folder": str(tmp_path), **options})
 
-``make_plugin`` takes the options of the plugin and opens the same store each time that it is called within a test.
+``make_plugin`` takes the options of the plugin and opens the same store each time that it is called within a test. A
+storage of documents has the fixture ``make_storage`` and the classes whose names tell of storages.
 """
 
 from . import assertions as assertions
@@ -28,4 +29,10 @@ from .purging import PurgesThreadsContract as PurgesThreadsContract
 from .retention import LastingNumbersContract as LastingNumbersContract
 from .retention import MaxMessagesContract as MaxMessagesContract
 from .retention import MaxThreadsContract as MaxThreadsContract
+from .storage import StorageContract as StorageContract
+from .stores import FailingStorageContract as FailingStorageContract
+from .stores import StorageCorruptionContract as StorageCorruptionContract
+from .stores import StorageForkContract as StorageForkContract
+from .stores import StoragePersistenceContract as StoragePersistenceContract
+from .stores import StorageProcessContract as StorageProcessContract
 from .threads import ThreadsContract as ThreadsContract
