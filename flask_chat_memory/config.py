@@ -165,6 +165,9 @@ def _check_storage(settings: PluginSettings) -> None:
             raise ConfigurationError(
                 f"plugin {settings.plugin.id!r} needs a storage: set its option {name}, or CHAT_MEMORY_STORAGE"
             )
+        if definition.app_bound == "options":
+            wrapped: t.Any = settings.options
+            _check_storage(PluginSettings(wrapped.plugin, wrapped.options))
 
 
 def _read_chatbots(

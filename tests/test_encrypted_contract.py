@@ -17,6 +17,7 @@ from flask_chat_memory.resolve import resolve
 from flask_chat_memory.testing.contracts.failures import Damage
 from flask_chat_memory.testing.contracts.parts import MakePlugin
 
+from . import test_documents_plugin
 from . import test_flask_session_contract
 from . import test_plugin_contract
 from . import test_redis_contract
@@ -80,6 +81,13 @@ class TestOverSQLAlchemySessions(Encrypted, test_flask_session_contract.TestSQLA
 
 class TestOverFileSessions(Encrypted, test_flask_session_contract.TestFileSessions):
     pass
+
+
+class TestOverDocuments(test_documents_plugin.TestOverFiles):
+    @pytest.fixture
+    def make_plugin(self, tmp_path: pathlib.Path) -> MakePlugin:
+        storage = {"type": "file", "folder": str(tmp_path / "documents")}
+        return lambda **options: encrypted("documents", {"storage": storage}, **options)
 
 
 class TestOverFiveMethods(test_plugin_contract.TestFiveMethods):

@@ -180,12 +180,12 @@ class Half(Storage):
     [
         (
             {"STORAGE": "fil"},
-            "CHAT_MEMORY_STORAGE: no storage 'fil'; known are: file, sqlalchemy, redis, in_memory, "
+            "CHAT_MEMORY_STORAGE: no storage 'fil'; known are: file, sqlalchemy, redis, in_memory, encrypted, "
             "or an import path 'package.module:Class'",
         ),
         (
             {"STORAGE": "None"},
-            "CHAT_MEMORY_STORAGE: no storage 'None'; known are: file, sqlalchemy, redis, in_memory, "
+            "CHAT_MEMORY_STORAGE: no storage 'None'; known are: file, sqlalchemy, redis, in_memory, encrypted, "
             "or an import path 'package.module:Class'; for no storage of its own use None, not a string",
         ),
         ({"STORAGE": "no_such:X"}, "CHAT_MEMORY_STORAGE: storage 'no_such:X': there is no module 'no_such'"),
@@ -200,7 +200,8 @@ class Half(Storage):
         ({"STORAGE": Half}, f"CHAT_MEMORY_STORAGE: storage {Half!r} lacks delete, exists, list, save"),
         (
             {"STORAGE": {"folder": "x"}},
-            "CHAT_MEMORY_STORAGE is a dict without 'type'; known types are: file, sqlalchemy, redis, in_memory",
+            "CHAT_MEMORY_STORAGE is a dict without 'type'; known types are: file, sqlalchemy, redis, in_memory, "
+            "encrypted",
         ),
         (
             {"STORAGE": {"type": "file", "foldr": "x"}},

@@ -71,6 +71,7 @@ class EncryptedPlugin(Wrapping):
             common = {name: getattr(options, name) for name in definitions_of(PluginOptions)}
             return msgspec.structs.replace(made, plugin=plugin, options=options, **common)
 
+    storage = "encrypted"
     options: Options
 
     def __new__(

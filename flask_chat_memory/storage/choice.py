@@ -22,6 +22,7 @@ BUILT_IN = {
     "sqlalchemy": "flask_chat_memory.storage.sqlalchemy:SQLAlchemyStorage",
     "redis": "flask_chat_memory.storage.redis:RedisStorage",
     "in_memory": "flask_chat_memory.storage.in_memory:InMemoryStorage",
+    "encrypted": "flask_chat_memory.storage.encrypted:EncryptedStorage",
 }
 
 
@@ -35,6 +36,10 @@ class StorageSettings:
 
     storage: type[Storage] | Storage
     options: CheckedOptions | None = None
+
+    def is_of(self, kind: type[Storage]) -> bool:
+        """Tell whether it is a storage of a class."""
+        return issubclass(self.storage if isinstance(self.storage, type) else type(self.storage), kind)
 
     def make(self, plain: cabc.Callable[[CheckedOptions], CheckedOptions] = lambda options: options) -> Storage:
         """Return the site's instance, or a new one.
@@ -51,10 +56,12 @@ def choose_storage(choice: object, key: str) -> StorageSettings:
     """Find a storage and check its options.
 
     :param choice: ``"file"``, ``"package.module:Class"``, a class, an instance, or a dict of one of the first three
-        under ``type`` with the options.
+        under ``type`` with the options; or what was chosen before.
     :param key: the configuration key, for errors.
     :raises ConfigurationError: naming the key, the value and what is allowed.
     """
+    if isinstance(choice, StorageSettings):
+        return choice
     if isinstance(choice, Storage):
         return StorageSettings(choice)
     options: cabc.Mapping[str, t.Any] = {}
@@ -82,7 +89,7 @@ def read_storages(
     if main is not None:
         chosen: StorageSettings | None = choose_storage(main, "CHAT_MEMORY_STORAGE")
     else:
-        chosen = None if plugin is None or plugin.storage is None else _beside(plugin.storage, options)
+        chosen = None if plugin is None else _beside(plugin, options)
     given = config["CHAT_MEMORY_STORAGES"]
     if not isinstance(given, cabc.Mapping):
         raise ConfigurationError(f"CHAT_MEMORY_STORAGES must be a dict, not {type(given).__name__}")
@@ -94,10 +101,16 @@ def read_storages(
     return {domain: own.get(domain, chosen) for domain in FOLDERS}
 
 
-def _beside(kind: str, options: PluginOptions | None) -> StorageSettings:
-    storage = _find(kind, "CHAT_MEMORY_STORAGE")
+def _beside(plugin: type[ChatMemoryPlugin], options: t.Any) -> StorageSettings | None:
+    if plugin.storage is None:
+        return None
+    storage = _find(plugin.storage, "CHAT_MEMORY_STORAGE")
     names = definitions_of(t.cast("type[CheckedOptions]", storage.Options))
     values = {name: getattr(options, name) for name in names if hasattr(options, name)}
+    if plugin.storage == "encrypted":
+        values["storage"] = _beside(options.plugin, options.options)
+        if values["storage"] is None:
+            return None
     return choose_storage({"type": storage, **values}, "CHAT_MEMORY_STORAGE")
 
 
