@@ -17,9 +17,9 @@ from .errors import ConfigurationError
 from .errors import DecryptionFailed
 
 KEY_BYTES = 32
-_convert = msgspec.convert
 MAKE_A_KEY = 'python -c "import base64, os; print(base64.b64encode(os.urandom(32)).decode())"'
 
+_convert = msgspec.convert
 _VERSION = b"\x01"
 _KEY_ID_BYTES = 8
 _HEADER_END = len(_VERSION) + _KEY_ID_BYTES
@@ -61,16 +61,14 @@ class Cipher:
 
         :raises DecryptionFailed: if it was not encrypted, its key is not there, or text or place are other ones.
         """
-        data = _data(text)
+        try:
+            data = _convert(text, bytes) if type(text) is str else b""
+        except (msgspec.ValidationError, UnicodeEncodeError):
+            data = b""
         header = data[:_HEADER_END]
         cipher = self._ciphers.get(header)
-        if cipher is None:
-            if len(data) < _NONCE_END or not header.startswith(_VERSION):
-                raise DecryptionFailed("it is not encrypted, or was changed")
-            raise DecryptionFailed(
-                f"it was encrypted with the key {header[1:].hex()}, which is not among the keys, or was changed; "
-                "add the old key to the end of the option 'keys'"
-            )
+        if cipher is None or not _is_whole(t.cast(str, text)):
+            raise _unreadable(data)
         try:
             return cipher.decrypt(data[_HEADER_END:_NONCE_END], data[_NONCE_END:], header + place)
         except (InvalidTag, ValueError) as error:
@@ -99,11 +97,15 @@ def _key_id(key: bytes) -> bytes:
     return hashlib.blake2b(b"flask-chat-memory key id", key=key, digest_size=_KEY_ID_BYTES).digest()
 
 
-def _data(text: object) -> bytes:
-    """Read base64, and only as it was written: the unused bits at its end are zero."""
-    if type(text) is not str or (text[-1:] == "=" and text.rstrip("=")[-1:] not in _LAST[text.count("=", -2)]):
-        return b""
-    try:
-        return _convert(text, bytes)
-    except (msgspec.ValidationError, UnicodeEncodeError):
-        return b""
+def _is_whole(text: str) -> bool:
+    """Tell whether base64 is as it was written: the unused bits at its end are zero."""
+    return text[-1] != "=" or text.rstrip("=")[-1] in _LAST[text.count("=", -2)]
+
+
+def _unreadable(data: bytes) -> DecryptionFailed:
+    if len(data) < _NONCE_END or not data.startswith(_VERSION):
+        return DecryptionFailed("it is not encrypted, or was changed")
+    return DecryptionFailed(
+        f"it was encrypted with the key {data[len(_VERSION) : _HEADER_END].hex()}, which is not among the keys, or was changed; "
+        "add the old key to the end of the option 'keys'"
+    )

@@ -30,11 +30,11 @@ class Sealing:
 
         :raises DecryptionFailed: naming the sequence of the message, nothing else of it.
         """
-        rows = self._opened(_place_of_messages(scope, thread_id), messages)
-        return [
-            message if sealed.append_key is None else message.numbered(sealed.sequence, sealed.append_key)
-            for message, sealed in zip(ChatMessage.from_rows(rows), messages, strict=True)
-        ]
+        opened = ChatMessage.from_rows(self._opened(_place_of_messages(scope, thread_id), messages))
+        for place, sealed in enumerate(messages):
+            if sealed.append_key is not None:
+                opened[place] = opened[place].numbered(sealed.sequence, sealed.append_key)
+        return opened
 
     def _opened(self, thread: bytes, messages: cabc.Iterable[ChatMessage]) -> cabc.Iterator[tuple[int | None, bytes]]:
         decrypt = self._cipher.decrypt
