@@ -105,7 +105,8 @@ def _is_whole(text: str) -> bool:
 def _unreadable(data: bytes) -> DecryptionFailed:
     if len(data) < _NONCE_END or not data.startswith(_VERSION):
         return DecryptionFailed("it is not encrypted, or was changed")
+    key = data[len(_VERSION) : _HEADER_END].hex()
     return DecryptionFailed(
-        f"it was encrypted with the key {data[len(_VERSION) : _HEADER_END].hex()}, which is not among the keys, or was changed; "
+        f"it was encrypted with the key {key}, which is not among the keys, or was changed; "
         "add the old key to the end of the option 'keys'"
     )
