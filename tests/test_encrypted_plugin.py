@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import os
 import pathlib
 import typing as t
 
@@ -17,6 +18,7 @@ from flask_chat_memory import ChatMessage
 from flask_chat_memory import CorruptRecord
 from flask_chat_memory import DecryptionFailed
 from flask_chat_memory import Scope
+from flask_chat_memory import StorageError
 from flask_chat_memory.plugins.abilities import CurrentThread
 from flask_chat_memory.plugins.abilities import DescribesThreads
 from flask_chat_memory.plugins.abilities import KeepsLiveTurns
@@ -335,6 +337,29 @@ def test_a_move_that_was_interrupted_between_sealing_and_renaming_is_finished() 
     kept.save_messages(OWNER, THREAD, wrapped(other).load_messages(STRANGER, THREAD))
     assert plugin.move_threads(OWNER, STRANGER) == 0
     assert_same(plugin.load_messages(STRANGER, THREAD), exchange("1"))
+
+
+def test_a_move_of_files_that_was_interrupted_is_finished(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin = t.cast(AblePlugin, encrypted("file", {"folder": str(tmp_path)}, threads="many"))
+    plugin.append_messages(OWNER, THREAD, exchange("1"), key="k")
+    plugin.update_thread(OWNER, THREAD, title="mine")
+
+    def fail(*_names: str) -> None:
+        raise OSError("the power is off")
+
+    monkeypatch.setattr(os, "rename", fail)
+    with pytest.raises(StorageError):
+        plugin.move_threads(OWNER, STRANGER)
+    monkeypatch.undo()
+    assert not plugin.has_thread(STRANGER, THREAD)
+    assert plugin.move_threads(OWNER, STRANGER) == 0
+    assert_same(plugin.load_messages(STRANGER, THREAD), exchange("1"))
+    assert title_of(plugin, STRANGER, THREAD) == "mine"
+    again = plugin.append_messages(STRANGER, THREAD, exchange("1"), key="k")
+    assert again is not None
+    assert again.repeated
 
 
 # What the wrapper is
