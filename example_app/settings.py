@@ -77,7 +77,9 @@ def _field(option: OptionDefinition) -> t.Any:
         return wtforms.BooleanField(**about)
     presence = Optional() if option.optional else InputRequired("This cannot be empty.")
     if option.type == "int":
-        return wtforms.IntegerField(validators=[presence, NumberRange(option.minimum, LARGEST)], **about)
+        least = NumberRange(min=option.minimum, message=f"The smallest number is {option.minimum}.")
+        most = NumberRange(max=LARGEST, message="This number is too large.")
+        return wtforms.IntegerField(validators=[presence, least, most], **about)
     return wtforms.StringField(validators=[presence], **about)
 
 

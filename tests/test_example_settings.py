@@ -129,7 +129,7 @@ def test_a_bad_value_is_refused_beside_its_field(
     assert refused.status_code == 422
     _, beside = refused.text.split(f'id="{field}"')
     assert f'id="{field}-error"' in beside.partition('class="field"')[0]
-    assert f'aria-describedby="{field}-help {field}-error"' in refused.text
+    assert f'aria-describedby="{field}-error {field}-help"' in refused.text
     assert "<b>" not in refused.text
     assert plugin_of(app) is before
 
