@@ -4,6 +4,7 @@ from .conversation import Conversation as Conversation
 from .errors import ChatMemoryError as ChatMemoryError
 from .errors import ConfigurationError as ConfigurationError
 from .errors import CorruptRecord as CorruptRecord
+from .errors import DecryptionFailed as DecryptionFailed
 from .errors import ImportRefused as ImportRefused
 from .errors import InvalidDocument as InvalidDocument
 from .errors import InvalidMessage as InvalidMessage
@@ -20,6 +21,7 @@ from .plugins.abilities import KeepsLiveTurns as KeepsLiveTurns
 from .plugins.abilities import ListsThreads as ListsThreads
 from .plugins.abilities import MovesThreads as MovesThreads
 from .plugins.abilities import PurgesThreads as PurgesThreads
+from .plugins.abilities import Reseals as Reseals
 from .plugins.base import ChatMemoryPlugin as ChatMemoryPlugin
 from .plugins.options import Option as Option
 from .plugins.options import PluginOptions as PluginOptions

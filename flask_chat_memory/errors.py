@@ -58,6 +58,10 @@ class CorruptRecord(StorageError):
     """A stored record cannot be read; it is left as it is."""
 
 
+class DecryptionFailed(CorruptRecord):
+    """An encrypted value cannot be read: its key is not there, or it was changed or moved; it is left as it is."""
+
+
 class RequestRefused(ChatMemoryError, HTTPException):
     """A question cannot be taken; the description is a sentence that a visitor may read.
 

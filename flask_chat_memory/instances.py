@@ -79,8 +79,8 @@ class PluginInstances:
         with self.lock:
             plugin = next((plugin for known, plugin in self._instances if known == settings), None)
             if plugin is None:
-                _warn_of_workers(settings.plugin)
                 plugin = settings.plugin(resolve(app, settings.options, self._documents))
+                _warn_of_workers(plugin)
                 self._instances.append((settings, plugin))
             return plugin
 
@@ -99,7 +99,7 @@ def _check_choice(loaded: object) -> None:
         raise ConfigurationError("the settings loader must return None or a dict with 'plugin' and 'options'")
 
 
-def _warn_of_workers(plugin: type[ChatMemoryPlugin]) -> None:
+def _warn_of_workers(plugin: ChatMemoryPlugin) -> None:
     workers = os.environ.get("WEB_CONCURRENCY", "")
     if not plugin.shared_by_processes and workers.isdecimal() and int(workers) > 1:
         logger.warning(

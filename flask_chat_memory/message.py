@@ -18,6 +18,7 @@ from .fields import Fields
 from .fields import holds_nul
 from .fields import load
 from .fields import load_lines
+from .fields import outline
 from .fields import Role
 from .usage import Usage
 
@@ -236,6 +237,14 @@ class ChatMessage:
     def replace(self, **changes: t.Any) -> ChatMessage:
         """Return a message with other values for some keys."""
         return self._of(checked({**self.to_dict(), **changes}), self._sequence, self._append_key)
+
+    def outline(self) -> bytes:
+        """Return what a plugin needs to know of the message, as JSON text: all but what was said."""
+        return encode(outline(self._known))
+
+    def outlined(self, content: str) -> ChatMessage:
+        """Return the message with what a plugin needs to know of it, and another content."""
+        return self._of((outline(self._known, content), None), self._sequence, self._append_key)
 
     def to_openai(self) -> dict[str, t.Any]:
         """Return the dict that providers of the OpenAI kind accept: the public keys that are set, nothing else."""

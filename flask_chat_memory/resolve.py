@@ -38,6 +38,8 @@ def check(app: flask.Flask, options: CheckedOptions, storages: Storages) -> None
     :raises ConfigurationError: naming the key, the value and what is allowed.
     """
     for name, definition in definitions_of(type(options)).items():
+        if definition.app_bound == "options":
+            check(app, getattr(options, name), storages)
         if definition.app_bound == "session store" and getattr(options, name) is None:
             if is_set_up(app):
                 resolve(app, options, storages)
@@ -55,6 +57,8 @@ def resolve(app: flask.Flask, options: Options, storages: Storages) -> Options:
         value = getattr(options, name)
         if definition.app_bound == "storage":
             changes[name] = storages.chosen(app, value)
+        elif definition.app_bound == "options":
+            changes[name] = resolve(app, value, storages)
         elif definition.app_bound is not None:
             changes[name] = _RESOLVERS[definition.app_bound](app, options, value)
     return msgspec.structs.replace(options, **changes) if changes else options

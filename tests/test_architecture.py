@@ -53,7 +53,7 @@ def test_plugins_storages_and_short_term_memories_know_no_flask(folder: str) -> 
 
 
 FLOORS = [
-    {"values", "errors", "usage", "fields", "message", "disk"},
+    {"values", "errors", "usage", "fields", "message", "disk", "encryption"},
     {"plugins", "short_term", "storage", "testing"},
     {"config", "question", "provider", "visitor", "stream", "live", "repeat", "response", "location", "transfer"},
     {"turn"},

@@ -26,6 +26,7 @@ from flask_chat_memory import ConfigurationError
 from flask_chat_memory.config import CHATBOT_KEYS
 from flask_chat_memory.config import DEFAULTS
 from flask_chat_memory.plugins.documents import DocumentsPlugin
+from flask_chat_memory.plugins.encrypted import EncryptedPlugin
 from flask_chat_memory.plugins.file import FilePlugin
 from flask_chat_memory.plugins.flask_session import FlaskSessionPlugin
 from flask_chat_memory.plugins.flask_session import FlaskSessionPoolPlugin
@@ -283,9 +284,15 @@ def described(definition: OptionDefinition) -> list[str]:
     return [
         f"`{definition.name}`",
         kind + (" or `None`" if definition.optional else ""),
-        f'`"{definition.default}"`' if isinstance(definition.default, str) else f"`{definition.default!r}`",
+        _shown_default(definition),
         str(definition.minimum or ""),
     ]
+
+
+def _shown_default(definition: OptionDefinition) -> str:
+    if definition.required:
+        return "required"
+    return f'`"{definition.default}"`' if isinstance(definition.default, str) else f"`{definition.default!r}`"
 
 
 def test_the_option_tables_have_every_option_as_it_is_defined() -> None:
@@ -298,6 +305,7 @@ def test_the_option_tables_have_every_option_as_it_is_defined() -> None:
         FlaskSessionPlugin,
         FlaskSessionPoolPlugin,
         DocumentsPlugin,
+        EncryptedPlugin,
     ):
         added = {k: v for k, v in definitions_of(plugin.Options).items() if common.get(k) != v}
         tables[f"Options of `{plugin.id}`"] = added
@@ -362,6 +370,7 @@ def test_every_page_can_be_reached() -> None:
     assert {name.removesuffix(".md") for name in re.findall(r"\]\(([\w-]+\.md)\)", index)} == names - {"api", "changes"}
 
 
+KEY = "ZXhhbXBsZSBvZiB0aGUgZG9jcywgbm90IGEga2V5ISE="
 WRONG_CONFIGURATIONS: list[dict[str, t.Any]] = [
     {"PLUGINS": "sqlalchemy"},
     {"PLUGIN": "sqlalchmy"},
@@ -374,6 +383,10 @@ WRONG_CONFIGURATIONS: list[dict[str, t.Any]] = [
     {"PLUGIN": "sqlalchemy", "OPTIONS": {"url": "postgresql://localhost/shop"}},
     {"PLUGIN": "sqlalchemy", "OPTIONS": {"url": "sqlite:///chat.sqlite3", "engine": object()}},
     {"PLUGIN": "sqlalchemy", "OPTIONS": {"engine": "sqlite:///chat.sqlite3"}},
+    {"PLUGIN": "encrypted", "OPTIONS": {"plugin": "sqlalchemy"}},
+    {"PLUGIN": "encrypted", "OPTIONS": {"plugin": "sqlalchemy", "keys": ["secret"]}},
+    {"PLUGIN": "encrypted", "OPTIONS": {"plugin": "encrypted", "keys": [KEY]}},
+    {"PLUGIN": "encrypted", "OPTIONS": {"plugin": "sqlalchemy", "keys": [KEY], "options": {"expiry": 60}}},
     {"PLUGIN": "flask_session"},
     {"PLUGIN": "flask_session_pool", "SESSION_TYPE": "mongodb"},
     {"CHATBOTS": {"support": {"prompt": "Be brief."}}},

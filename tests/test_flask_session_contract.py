@@ -32,6 +32,11 @@ from .session_stores import SessionStore
 class OverSessions(EveryContract):
     kind: str
 
+    def open(self, app: flask.Flask, id: str, own: dict[str, t.Any], common: dict[str, t.Any]) -> ChatMemoryPlugin:
+        """Make the plugin as an app does, with options of its own and those of all plugins."""
+        plugin = PluginRegistry().find(id)
+        return plugin(resolve(app, plugin.Options.make({**own, **common}, "options"), Documents({})))
+
     @pytest.fixture
     def store(self, request: pytest.FixtureRequest) -> cabc.Iterator[SessionStore]:
         with opened(self.kind, request) as store:
@@ -56,9 +61,7 @@ class OverSessions(EveryContract):
             if options.get("threads") == "many":
                 id = "flask_session_pool"
                 options.setdefault("max_threads", 100)
-            plugin = PluginRegistry().find(id)
-            plain = resolve(app, plugin.Options.make({"name": store.name, **options}, "options"), Documents({}))
-            made.append(plugin(plain))
+            made.append(self.open(app, id, {"name": store.name}, options))
             return made[-1]
 
         yield make

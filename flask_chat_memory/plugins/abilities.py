@@ -40,8 +40,20 @@ class KeepsLiveTurns(abc.ABC):
     """
 
     @abc.abstractmethod
-    def start_turn(self, scope: Scope, thread_id: str, question: ChatMessage, *, key: str, live: LiveTurn) -> Appended:
-        """Append the question and start the live record, unless the key is known already."""
+    def start_turn(
+        self,
+        scope: Scope,
+        thread_id: str,
+        question: ChatMessage,
+        *,
+        key: str,
+        live: LiveTurn,
+        only_into: str | None = None,
+    ) -> Appended:
+        """Append the question and start the live record, unless the key is known already.
+
+        :param only_into: as for :meth:`ChatMemoryPlugin.append_messages`.
+        """
 
     @abc.abstractmethod
     def renew_turns(self, turns: cabc.Collection[tuple[Scope, str, str]], lease: float) -> None:
@@ -60,6 +72,7 @@ class KeepsLiveTurns(abc.ABC):
         *,
         key: str,
         reply_to: str,
+        only_into: str | None = None,
     ) -> Appended | None:
         """Append the answer as :meth:`ChatMemoryPlugin.append_messages` does and remove the live record."""
 
@@ -68,16 +81,28 @@ class KeepsLiveTurns(abc.ABC):
         """Return the live records of the thread, dead ones included."""
 
 
+class Reseals(t.Protocol):
+    """Makes what a thread holds fit another place, for a wrapper that binds it to its place."""
+
+    def messages(self, old: str, new: str, messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
+        """Return messages of the source's thread ``old`` as the target's thread ``new`` keeps them."""
+
+    def title(self, thread_id: str, title: str) -> str:
+        """Return the title of a thread of the source as the target keeps it; not asked if there is none."""
+
+
 class MovesThreads(abc.ABC):
     """The ability to give the threads of one scope to another."""
 
     @abc.abstractmethod
-    def move_threads(self, source: Scope, target: Scope) -> int:
+    def move_threads(self, source: Scope, target: Scope, *, reseal: Reseals | None = None) -> int:
         """Move all threads of ``source`` that have no running turn; return how many were left for that reason.
 
         With ``threads="one"`` and an existing conversation of ``target``, the messages of the current thread are
         appended to it as one batch with the key ``"adopt:" + thread id``, ids and times kept, and the thread is
         deleted. Interrupted anywhere, it can be repeated with the same result.
+
+        :param reseal: is given every message and title that moves, and gives what is stored instead.
         """
 
 

@@ -111,6 +111,7 @@ class ChatMemoryPlugin(abc.ABC):
         *,
         key: str | None = None,
         reply_to: str | None = None,
+        only_into: str | None = None,
     ) -> Appended | None:
         """Add a batch to the end of the thread, whole or not at all and in one piece; makes the thread if absent.
 
@@ -122,6 +123,8 @@ class ChatMemoryPlugin(abc.ABC):
             remembered for at least the newest 50 turns.
         :param reply_to: id of the question: the batch is stored only while that message is in the thread. Looked at
             after ``key``.
+        :param only_into: the batch is stored only if it goes to this thread, be it named or the current one. Else
+            nothing is written, and the result tells the other thread with the sequence 0. Looked at last.
         :return: where the batch is, or None if ``reply_to`` is gone.
         :raises ValueError: for an impossible thread id or key.
         :raises StorageError: if the store fails.
@@ -134,7 +137,7 @@ class ChatMemoryPlugin(abc.ABC):
                     return Appended(thread_id, t.cast(int, message.sequence), repeated=True)
             if reply_to is not None and not any(message.id == reply_to for message in stored):
                 return None
-            if not messages:
+            if not messages or only_into not in (None, thread_id):
                 return Appended(thread_id, 0)
             sequence = 1 + max((message.sequence or 0 for message in stored), default=0)
             batch = [message.numbered(sequence + place) for place, message in enumerate(messages)]

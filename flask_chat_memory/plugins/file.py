@@ -16,6 +16,7 @@ from ..message import ChatMessage
 from .abilities import CurrentThread
 from .abilities import KeepsLiveTurns
 from .abilities import MovesThreads
+from .abilities import Reseals
 from .base import ChatMemoryPlugin
 from .base import Clock
 from .file_.lines import Entry
@@ -130,11 +131,12 @@ class FilePlugin(FileThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, M
         *,
         key: str | None = None,
         reply_to: str | None = None,
+        only_into: str | None = None,
     ) -> Appended | None:
         check_append(thread_id, key)
         batch = [Entry.of(message) for message in messages]
         with self._writing(scope) as writer:
-            return writer.append(scope, thread_id, batch, key, reply_to)
+            return writer.append(scope, thread_id, batch, key, reply_to, only_into)
 
     def clear_messages(self, scope: Scope, thread_id: str) -> None:
         if is_thread_id(thread_id):
@@ -157,11 +159,20 @@ class FilePlugin(FileThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, M
 
         return self._read(scope, load)
 
-    def start_turn(self, scope: Scope, thread_id: str, question: ChatMessage, *, key: str, live: LiveTurn) -> Appended:
+    def start_turn(
+        self,
+        scope: Scope,
+        thread_id: str,
+        question: ChatMessage,
+        *,
+        key: str,
+        live: LiveTurn,
+        only_into: str | None = None,
+    ) -> Appended:
         check_append(thread_id, key)
         batch = [Entry.of(question)]
         with self._writing(scope) as writer:
-            return t.cast(Appended, writer.append(scope, thread_id, batch, key, started=live))
+            return t.cast(Appended, writer.append(scope, thread_id, batch, key, None, only_into, started=live))
 
     def renew_turns(self, turns: cabc.Collection[tuple[Scope, str, str]], lease: float) -> None:
         of_threads: dict[tuple[Scope, str], set[str]] = {}
@@ -180,11 +191,12 @@ class FilePlugin(FileThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, M
         *,
         key: str,
         reply_to: str,
+        only_into: str | None = None,
     ) -> Appended | None:
         check_append(thread_id, key)
         batch = [Entry.of(message) for message in messages]
         with self._writing(scope) as writer:
-            return writer.append(scope, thread_id, batch, key, reply_to, ended=turn)
+            return writer.append(scope, thread_id, batch, key, reply_to, only_into, ended=turn)
 
     def live_turns(self, scope: Scope, thread_id: str) -> list[LiveTurn]:
         if not is_thread_id(thread_id):
@@ -196,11 +208,11 @@ class FilePlugin(FileThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, M
 
         return self._read(scope, live)
 
-    def move_threads(self, source: Scope, target: Scope) -> int:
+    def move_threads(self, source: Scope, target: Scope, *, reseal: Reseals | None = None) -> int:
         if source == target:
             return 0
         with self._writing(source, target) as writer:
-            return move(writer, source, target)
+            return move(writer, source, target, reseal)
 
     def after_fork(self) -> None:
         super().after_fork()

@@ -14,6 +14,7 @@ from .abilities import KeepsLiveTurns
 from .abilities import ListsThreads
 from .abilities import MovesThreads
 from .abilities import PurgesThreads
+from .abilities import Reseals
 from .base import ChatMemoryPlugin
 from .base import Clock
 from .options import PluginOptions
@@ -134,6 +135,7 @@ class InMemoryPlugin(
         *,
         key: str | None = None,
         reply_to: str | None = None,
+        only_into: str | None = None,
     ) -> Appended | None:
         check_append(thread_id, key)
         with self.lock:
@@ -145,7 +147,7 @@ class InMemoryPlugin(
                 return Appended(thread_id, thread.keys[key], repeated=True)
             if reply_to is not None and not (thread and thread.has_message(reply_to)):
                 return None
-            if not messages:
+            if not messages or only_into not in (None, thread_id):
                 return Appended(thread_id, 0)
             copies = _copies(messages)
             thread = self._open(scope, thread_id)
@@ -182,10 +184,21 @@ class InMemoryPlugin(
             thread_id = self.current_thread(scope)
             return thread_id, [] if thread_id is None else self.load_messages(scope, thread_id, limit=limit)
 
-    def start_turn(self, scope: Scope, thread_id: str, question: ChatMessage, *, key: str, live: LiveTurn) -> Appended:
+    def start_turn(
+        self,
+        scope: Scope,
+        thread_id: str,
+        question: ChatMessage,
+        *,
+        key: str,
+        live: LiveTurn,
+        only_into: str | None = None,
+    ) -> Appended:
         with self.lock:
-            appended = t.cast(Appended, self.append_messages(scope, thread_id, [question], key=key))
-            if not appended.repeated:
+            appended = t.cast(
+                Appended, self.append_messages(scope, thread_id, [question], key=key, only_into=only_into)
+            )
+            if appended.sequence and not appended.repeated:
                 self._threads[scope][appended.thread_id].live[live.turn] = live
             return appended
 
@@ -205,11 +218,12 @@ class InMemoryPlugin(
         *,
         key: str,
         reply_to: str,
+        only_into: str | None = None,
     ) -> Appended | None:
         with self.lock:
-            appended = self.append_messages(scope, thread_id, messages, key=key, reply_to=reply_to)
+            appended = self.append_messages(scope, thread_id, messages, key=key, reply_to=reply_to, only_into=only_into)
             thread = self._alive(scope, appended.thread_id if appended else thread_id)
-            if thread:
+            if thread and (appended is None or appended.sequence or not messages):
                 thread.live.pop(turn, None)
             return appended
 
@@ -218,7 +232,7 @@ class InMemoryPlugin(
             thread = self._alive(scope, thread_id)
             return list(thread.live.values()) if thread else []
 
-    def move_threads(self, source: Scope, target: Scope) -> int:
+    def move_threads(self, source: Scope, target: Scope, *, reseal: Reseals | None = None) -> int:
         with self.lock:
             left = 0
             current = self.current_thread(source)
@@ -229,9 +243,16 @@ class InMemoryPlugin(
                 elif thread.running(self.clock()):
                     left += 1
                 elif self._alive(target, thread_id) or self._joins(target, thread_id == current):
-                    self.append_messages(target, thread_id, thread.messages, key=f"adopt:{thread_id}")
+                    into = t.cast(str, thread_id if self._alive(target, thread_id) else self.current_thread(target))
+                    messages = reseal.messages(thread_id, into, thread.messages) if reseal else thread.messages
+                    self.append_messages(target, into, messages, key=f"adopt:{thread_id}")
                     self._remove(source, thread_id)
                 else:
+                    if reseal:
+                        title = thread.description.get("title")
+                        title = reseal.title(thread_id, title) if title else None
+                        thread.messages = reseal.messages(thread_id, thread_id, thread.messages)
+                        thread.description["title"] = title
                     self._remove(source, thread_id)
                     self._threads.setdefault(target, {})[thread_id] = thread
                     if thread_id == current and self.current_thread(target) is None:

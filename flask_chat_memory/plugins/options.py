@@ -17,7 +17,7 @@ MASK = "***"
 LARGEST = 2**53
 
 
-AppBound = t.Literal["database url", "engine", "folder", "session store", "storage"]
+AppBound = t.Literal["database url", "engine", "folder", "session store", "storage", "options"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -16,6 +16,7 @@ from ..values import clean
 from .abilities import CurrentThread
 from .abilities import KeepsLiveTurns
 from .abilities import MovesThreads
+from .abilities import Reseals
 from .base import ChatMemoryPlugin
 from .base import Clock
 from .options import Option
@@ -151,8 +152,9 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
         *,
         key: str | None = None,
         reply_to: str | None = None,
+        only_into: str | None = None,
     ) -> Appended | None:
-        return self._append(scope, thread_id, messages, key, reply_to)
+        return self._append(scope, thread_id, messages, key, reply_to, only_into)
 
     def clear_messages(self, scope: Scope, thread_id: str) -> None:
         if is_thread_id(thread_id):
@@ -167,9 +169,18 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
         found = self._server.run(scripts.LOAD, self._index(scope), given, repeatable=True)
         return (None, []) if found is None else (found[0].decode(), unpack(found[1][:-1]))
 
-    def start_turn(self, scope: Scope, thread_id: str, question: ChatMessage, *, key: str, live: LiveTurn) -> Appended:
+    def start_turn(
+        self,
+        scope: Scope,
+        thread_id: str,
+        question: ChatMessage,
+        *,
+        key: str,
+        live: LiveTurn,
+        only_into: str | None = None,
+    ) -> Appended:
         begins = [clean(live.turn), float(live.lease), [live.question_id, live.answer_id]]
-        return t.cast(Appended, self._append(scope, thread_id, [question], key, begins=begins))
+        return t.cast(Appended, self._append(scope, thread_id, [question], key, None, only_into, begins=begins))
 
     def renew_turns(self, turns: cabc.Collection[tuple[Scope, str, str]], lease: float) -> None:
         # The keys of several scopes can be in one script, unless they are on several servers.
@@ -192,8 +203,9 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
         *,
         key: str,
         reply_to: str,
+        only_into: str | None = None,
     ) -> Appended | None:
-        return self._append(scope, thread_id, messages, key, reply_to, ends=clean(turn))
+        return self._append(scope, thread_id, messages, key, reply_to, only_into, ends=clean(turn))
 
     def live_turns(self, scope: Scope, thread_id: str) -> list[LiveTurn]:
         if not is_thread_id(thread_id):
@@ -201,10 +213,11 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
         given = {**self._times(), "digest": thread_digest(thread_id)}
         return unpack_live(self._server.run(scripts.LIVE, self._index(scope), given, repeatable=True))
 
-    def move_threads(self, source: Scope, target: Scope) -> int:
+    def move_threads(self, source: Scope, target: Scope, *, reseal: Reseals | None = None) -> int:
         if source == target:
             return 0
-        return Move(self._server, self._prefix, source, target, {**self._times(), **self._rules}).run()
+        given = {**self._times(), **self._rules}
+        return Move(self._server, self._prefix, source, target, given, reseal).run()
 
     def close(self) -> None:
         self._server.close()
@@ -220,6 +233,7 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
         messages: cabc.Sequence[ChatMessage],
         key: str | None,
         reply_to: str | None = None,
+        only_into: str | None = None,
         **turn: t.Any,
     ) -> Appended | None:
         check_append(thread_id, key)
@@ -235,6 +249,7 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
             tokens=sum(map(tokens_of, messages)),
             key=key,
             reply_to=None if reply_to is None else clean(reply_to),
+            only_into=only_into,
             **turn,
         )
         return None if stored is None else Appended(stored[0].decode(), stored[1], bool(stored[2]))

@@ -28,9 +28,10 @@ BUILT_IN = {
     "flask_session": "flask_chat_memory.plugins.flask_session:FlaskSessionPlugin",
     "flask_session_pool": "flask_chat_memory.plugins.flask_session:FlaskSessionPoolPlugin",
     "documents": "flask_chat_memory.plugins.documents:DocumentsPlugin",
+    "encrypted": "flask_chat_memory.plugins.encrypted:EncryptedPlugin",
 }
 
-EXTRAS = {"redis": "redis"}
+EXTRAS = {"redis": "redis", "encrypted": "encryption"}
 """The extra that installs the driver of a built-in plugin, by its id."""
 
 P = t.TypeVar("P", bound="type[ChatMemoryPlugin]")

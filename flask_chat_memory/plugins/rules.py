@@ -21,6 +21,10 @@ MAX_TITLE = 200
 MAX_CONFIGURATION = 255
 
 
+class Sealed(str):
+    """Text that a wrapper has made of a shorter one, whose length it has checked; a store keeps it as it is."""
+
+
 def new_id() -> str:
     """Return a new id for a thread, a turn or a message: 128 random bits as text, which a URL can hold."""
     return secrets.token_urlsafe(16)
@@ -135,7 +139,7 @@ def check_changes(changes: cabc.Mapping[str, t.Any]) -> dict[str, t.Any]:
         elif name in ("title", "configuration"):
             longest = MAX_TITLE if name == "title" else MAX_CONFIGURATION
             checked[name] = clean(value).strip() or None if value is not None else None
-            if len(checked[name] or "") > longest:
+            if len(checked[name] or "") > longest and not isinstance(value, Sealed):
                 raise ValueError(f"a {name} has at most {longest} characters")
         else:
             raise TypeError(f"a thread has no {name!r} that could be changed")

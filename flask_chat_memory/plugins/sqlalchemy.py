@@ -15,6 +15,7 @@ from ..message import ChatMessage
 from .abilities import CurrentThread
 from .abilities import KeepsLiveTurns
 from .abilities import MovesThreads
+from .abilities import Reseals
 from .base import ChatMemoryPlugin
 from .base import Clock
 from .options import Option
@@ -161,10 +162,11 @@ class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTur
         *,
         key: str | None = None,
         reply_to: str | None = None,
+        only_into: str | None = None,
     ) -> Appended | None:
         check_append(thread_id, key)
         with self._writing() as writer:
-            return writer.append(scope, thread_id, messages, key, reply_to)
+            return writer.append(scope, thread_id, messages, key, reply_to, only_into)
 
     def clear_messages(self, scope: Scope, thread_id: str) -> None:
         if is_thread_id(thread_id):
@@ -185,11 +187,20 @@ class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTur
         stored = [row[1:] for row in reversed(rows) if row[1] is not None and limit != 0]
         return rows[0][0], _messages(stored)
 
-    def start_turn(self, scope: Scope, thread_id: str, question: ChatMessage, *, key: str, live: LiveTurn) -> Appended:
+    def start_turn(
+        self,
+        scope: Scope,
+        thread_id: str,
+        question: ChatMessage,
+        *,
+        key: str,
+        live: LiveTurn,
+        only_into: str | None = None,
+    ) -> Appended:
         check_append(thread_id, key)
         with self._writing() as writer:
-            appended = t.cast(Appended, writer.append(scope, thread_id, [question], key))
-            if not appended.repeated:
+            appended = t.cast(Appended, writer.append(scope, thread_id, [question], key, None, only_into))
+            if appended.sequence and not appended.repeated:
                 writer.start_live(scope, appended, live)
             return appended
 
@@ -217,11 +228,13 @@ class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTur
         *,
         key: str,
         reply_to: str,
+        only_into: str | None = None,
     ) -> Appended | None:
         check_append(thread_id, key)
         with self._writing() as writer:
-            appended = writer.append(scope, thread_id, messages, key, reply_to)
-            writer.end_live(scope, appended.thread_id if appended else thread_id, turn)
+            appended = writer.append(scope, thread_id, messages, key, reply_to, only_into)
+            if appended is None or appended.sequence or not messages:
+                writer.end_live(scope, appended.thread_id if appended else thread_id, turn)
             return appended
 
     def live_turns(self, scope: Scope, thread_id: str) -> list[LiveTurn]:
@@ -230,9 +243,9 @@ class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTur
         this = {"key": thread_key(scope, thread_id), **self._times()}
         return [LiveTurn(*row) for row in self._database.rows(self._statements.live_turns, this)]
 
-    def move_threads(self, source: Scope, target: Scope) -> int:
+    def move_threads(self, source: Scope, target: Scope, *, reseal: Reseals | None = None) -> int:
         with self._writing() as writer:
-            return writer.move(source, target)
+            return writer.move(source, target, reseal)
 
     def close(self) -> None:
         self._database.close()

@@ -6,6 +6,7 @@ import os
 
 from ...disk import files as disk
 from ...errors import CorruptRecord
+from ..abilities import Reseals
 from ..records import Scope
 from . import heads
 from .lines import Entry
@@ -14,7 +15,7 @@ from .threads import Thread
 from .writing import Writer
 
 
-def move(writer: Writer, source: Scope, target: Scope) -> int:
+def move(writer: Writer, source: Scope, target: Scope, reseal: Reseals | None) -> int:
     """Do what :meth:`MovesThreads.move_threads` promises.
 
     :raises CorruptRecord: for a thread that cannot be read, after all others have been moved.
@@ -24,7 +25,7 @@ def move(writer: Writer, source: Scope, target: Scope) -> int:
     current = heads.read_current(writer.names.current(source))
     for files in writer.names.threads(source):
         try:
-            left += _move_one(writer, source, target, files, current)
+            left += _move_one(writer, source, target, files, current, reseal)
         except CorruptRecord as error:
             unreadable = error
     writer.tidy(source)
@@ -33,34 +34,47 @@ def move(writer: Writer, source: Scope, target: Scope) -> int:
     return left
 
 
-def _move_one(writer: Writer, source: Scope, target: Scope, files: ThreadFiles, current: str | None) -> bool:
+def _move_one(
+    writer: Writer, source: Scope, target: Scope, files: ThreadFiles, current: str | None, reseal: Reseals | None
+) -> bool:
     """Move a thread; tell whether it was left because a turn is running."""
     with writer.open_unnamed(files) as thread:
         if thread is None:
             writer.remove(files)
         elif writer.running(thread):
             return True
-        elif _joins(writer, target, thread, current):
-            entries = [Entry.of(message) for message in thread.body.messages(None, None, None)]
+        elif (into := _joined(writer, target, thread, current)) is not None:
+            messages = thread.body.messages(None, None, None)
+            if reseal:
+                messages = reseal.messages(thread.thread_id, into, messages)
+            entries = [Entry.of(message) for message in messages]
             writer.append(target, thread.thread_id, entries, key=f"adopt:{thread.thread_id}")
             writer.remove(files)
             writer.forget_current(source, thread.thread_id)
         else:
-            _rename(writer, source, target, thread, thread.thread_id == current)
+            head = heads.read_head(thread.files).updated(target, thread.body.state)
+            if reseal:
+                if head.title is not None:
+                    head = head.replace(title=reseal.title(thread.thread_id, head.title))
+                messages = thread.body.messages(None, None, None)
+                writer.exchange(thread, reseal.messages(thread.thread_id, thread.thread_id, messages))
+            _rename(writer, source, target, thread, head, thread.thread_id == current)
     return False
 
 
-def _joins(writer: Writer, target: Scope, thread: Thread, current: str | None) -> bool:
-    """Tell whether a thread becomes part of one that the target has."""
+def _joined(writer: Writer, target: Scope, thread: Thread, current: str | None) -> str | None:
+    """Return the id of the thread of the target that a thread becomes part of, if it does."""
     with writer.find(target, thread.thread_id) as same:
         if same is not None:
-            return True
-    return writer.options.threads == "one" and thread.thread_id == current and writer.has_current(target)
+            return same.thread_id
+    if writer.options.threads != "one" or thread.thread_id != current:
+        return None
+    with writer.find_current(target) as ongoing:
+        return None if ongoing is None else ongoing.thread_id
 
 
-def _rename(writer: Writer, source: Scope, target: Scope, thread: Thread, is_current: bool) -> None:
+def _rename(writer: Writer, source: Scope, target: Scope, thread: Thread, head: heads.Head, is_current: bool) -> None:
     new, thread_id = writer.names.thread(target, thread.thread_id), thread.thread_id
-    head = heads.read_head(thread.files).updated(target, thread.body.state)
     writer.remove(new)
     disk.make_folder(new.folder)
     heads.write(new.head, head)

@@ -54,6 +54,7 @@ class Writer(Threads):
         entries: cabc.Sequence[Entry],
         key: str | None = None,
         reply_to: str | None = None,
+        only_into: str | None = None,
         started: LiveTurn | None = None,
         ended: str | None = None,
     ) -> Appended | None:
@@ -64,14 +65,14 @@ class Writer(Threads):
         """
         with self.find(scope, thread_id, writing=True) as thread:
             if thread is not None:
-                return self._append(scope, thread, entries, key, reply_to, started, ended)
+                return self._append(scope, thread, entries, key, reply_to, only_into, started, ended)
         if self.options.threads == "one":
             with self.find_current(scope, writing=True) as thread:
                 if thread is not None:
-                    return self._append(scope, thread, entries, key, reply_to, started, ended)
+                    return self._append(scope, thread, entries, key, reply_to, only_into, started, ended)
         if reply_to is not None:
             return None
-        if not entries:
+        if not entries or only_into not in (None, thread_id):
             return Appended(thread_id, 0)
         lines = new_lines(entries, 1, key)
         state = after_batch(State(at=self.now), entries, key, None, self.now)
@@ -128,6 +129,11 @@ class Writer(Threads):
                 leases = {live.turn: lease if live.turn in turns else live.lease for live in thread.live}
                 heads.write(thread.files.lease, heads.Leases(leases), lasting=False)
 
+    def exchange(self, thread: Thread, messages: cabc.Sequence[ChatMessage]) -> None:
+        """Replace the messages of a body by others with the same sequences."""
+        lines = [Line(sequence=sequence_of(message), message=msgspec.Raw(message.to_json())) for message in messages]
+        self._replace(thread, lines, thread.body.state.replace(skipped=0, hidden=()))
+
     def _append(
         self,
         scope: Scope,
@@ -135,6 +141,7 @@ class Writer(Threads):
         entries: cabc.Sequence[Entry],
         key: str | None,
         reply_to: str | None,
+        only_into: str | None,
         started: LiveTurn | None,
         ended: str | None,
     ) -> Appended | None:
@@ -145,6 +152,8 @@ class Writer(Threads):
             if known is None and not answerable:
                 return None
             return Appended(thread.thread_id, known or 0, repeated=known is not None)
+        if only_into not in (None, thread.thread_id):
+            return Appended(thread.thread_id, 0)
         if self.make_current(scope, thread.thread_id):
             disk.sync_folder(thread.files.folder)
         first = thread.body.state.last + 1
@@ -184,13 +193,18 @@ class Writer(Threads):
         """Replace all lines but the keys, and then the head."""
         files = thread.files
         head = heads.read_head(files)
+        state = self._replace(thread, lines, state)
+        heads.write(files.head, head.updated(scope, state))
+        disk.sync_folder(files.folder)
+
+    def _replace(self, thread: Thread, lines: cabc.Sequence[Line], state: State) -> State:
+        """Replace all lines but the keys; return the state that stands there."""
         keys = thread.body.keys(thread.body.end)
         kept = b"".join(line.encoded() for line in keys)
         state = state.replace(offset=len(kept), keyed=len(keys))
-        disk.replace_file(files.body, kept + encode(lines or [Line(sequence=state.last)], state))
-        disk.sync_folder(files.folder)
-        heads.write(files.head, head.updated(scope, state))
-        disk.sync_folder(files.folder)
+        disk.replace_file(thread.files.body, kept + encode(lines or [Line(sequence=state.last)], state))
+        disk.sync_folder(thread.files.folder)
+        return state
 
 
 def _take_back(body: Body, lines: cabc.Sequence[Line], state: State) -> None:

@@ -29,9 +29,13 @@ if given.reply_to and not (thread.alive and answered) then
     only_end()
     return false
 end
+local goal = thread.alive and thread.head[ID] or given.id
 if #given.messages == 0 then
     only_end()
-    return {thread.alive and thread.head[ID] or given.id, 0, 0}
+    return {goal, 0, 0}
+end
+if given.only_into and given.only_into ~= goal then
+    return {goal, 0, 0}
 end
 if not thread.alive then
     open(thread, superfluous(thread.digest))

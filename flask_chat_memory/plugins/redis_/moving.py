@@ -10,6 +10,7 @@ import collections.abc as cabc
 import secrets
 import typing as t
 
+from ..abilities import Reseals
 from ..records import Scope
 from ..rules import tokens_of
 from . import scripts
@@ -31,11 +32,18 @@ class Move:
     """
 
     def __init__(
-        self, server: Server, prefix: str, source: Scope, target: Scope, given: cabc.Mapping[str, t.Any]
+        self,
+        server: Server,
+        prefix: str,
+        source: Scope,
+        target: Scope,
+        given: cabc.Mapping[str, t.Any],
+        reseal: Reseals | None,
     ) -> None:
         self._server = server
         self._source = index_name(prefix, source)
         self._target = index_name(prefix, target)
+        self._reseal = reseal
         self._given = {**given, "owner": target.owner, "chatbot": target.chatbot}
 
     def run(self) -> int:
@@ -68,7 +76,6 @@ class Move:
         keys: cabc.Sequence[bytes],
     ) -> None:
         messages = unpack(elements[:-1])
-        packed, bodies = pack(messages)
         received = {
             **this,
             "is_current": is_current,
@@ -77,20 +84,28 @@ class Move:
             "active": head.active,
             "sequence": head.sequence,
             "tokens": sum(map(tokens_of, messages)),
-            "about": _kept(about),
-            "messages": packed,
+            "about": self._kept(head.id, about),
             "known": [(key.decode(), int(sequence)) for key, sequence in _pairs(keys)],
             "key": f"adopt:{head.id}",
             "nonce": secrets.token_hex(8),
         }
-        self._server.run(scripts.RECEIVE, self._target, received, [*bodies, elements[-1]], repeatable=True)
+        into: str | None = head.id if self._reseal else None
+        while True:
+            sealed = self._reseal.messages(head.id, into, messages) if self._reseal and into else messages
+            packed, bodies = pack(sealed)
+            received |= {"messages": packed, "only_into": into}
+            other = self._server.run(scripts.RECEIVE, self._target, received, [*bodies, elements[-1]], repeatable=True)
+            if other is None:
+                return
+            into = other.decode()
+
+    def _kept(self, thread_id: str, about: cabc.Sequence[bytes]) -> list[str]:
+        """Return the fields that go with the thread: not its owner."""
+        fields = {name.decode(): value.decode() for name, value in _pairs(about)}
+        if self._reseal and "title" in fields:
+            fields["title"] = self._reseal.title(thread_id, fields["title"])
+        return [text for pair in fields.items() if pair[0] not in ("owner", "chatbot") for text in pair]
 
 
 def _pairs(flat: cabc.Iterable[bytes]) -> cabc.Iterator[tuple[bytes, bytes]]:
     return zip(*[iter(flat)] * 2, strict=True)
-
-
-def _kept(about: cabc.Sequence[bytes]) -> list[str]:
-    """Return the fields that go with the thread: not its owner."""
-    pairs = [(name.decode(), value.decode()) for name, value in _pairs(about)]
-    return [text for name, value in pairs if name not in ("owner", "chatbot") for text in (name, value)]

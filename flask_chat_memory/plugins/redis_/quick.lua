@@ -9,7 +9,7 @@ repeat
     local turn = #batch > 0 and batch[1][3] or nil
     local ongoing = redis.call('GET', index .. ':current')
     local packed, other = redis.call('LINDEX', messages, '-1'), nil
-    if not packed or not ongoing or #batch == 0 or #batch > 100 then
+    if not packed or not ongoing or #batch == 0 or #batch > 100 or (given.only_into or given.id) ~= given.id then
         break
     end
     local readable, head = pcall(cmsgpack.unpack, packed)

@@ -2,11 +2,16 @@
 --
 -- The thread that takes it in notes which thread of which birth it has up to which sequence, so that a move which was
 -- interrupted before the old thread was deleted can be repeated. The last of ARGV is the head of the old one.
+-- If the thread is to be taken in by another one than it was prepared for, nothing is done, and that one's id returned.
 
 local thread = look(given.digest)
 local current = find_current(thread)
 if not thread.alive and given.is_current and given.one and current then
     thread = look(current)
+end
+local goal = thread.alive and thread.head[ID] or given.id
+if given.only_into and given.only_into ~= goal then
+    return goal
 end
 local about, mark = thread.key .. ':about', 'from ' .. given.digest
 local marked = redis.call('HGET', about, mark)

@@ -183,6 +183,7 @@ class Statements:
                 self.alive().label("alive"),
                 self.running().label("running"),
                 is_current.correlate(thread).label("current"),
+                thread.c.title,
             )
             .where(in_scope)
             .order_by(thread.c.last_activity)
@@ -190,7 +191,7 @@ class Statements:
         self.rescope_thread = (
             sa.update(thread)
             .where(thread.c.thread_key == _p("old_key"))
-            .values(thread_key=_p("new_key"), owner=_p("new_owner"), chatbot=_p("new_chatbot"))
+            .values(thread_key=_p("new_key"), owner=_p("new_owner"), chatbot=_p("new_chatbot"), title=_p("new_title"))
         )
         self.rekey = [
             sa.update(table).where(table.c.thread_key == _p("old_key")).values(thread_key=_p("new_key"))

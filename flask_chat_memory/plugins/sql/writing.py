@@ -7,6 +7,7 @@ import typing as t
 
 from ...message import ChatMessage
 from ...values import clean
+from ..abilities import Reseals
 from ..options import PluginOptions
 from ..records import Appended
 from ..records import LiveTurn
@@ -57,6 +58,7 @@ class Writer:
         messages: cabc.Sequence[ChatMessage],
         key: str | None = None,
         reply_to: str | None = None,
+        only_into: str | None = None,
     ) -> Appended | None:
         """Do what :meth:`ChatMemoryPlugin.append_messages` promises."""
         thread = self._look(scope, thread_id, key, reply_to)
@@ -64,8 +66,9 @@ class Writer:
             return Appended(thread.thread_id, thread.known, repeated=True)
         if reply_to is not None and not (thread and thread.alive and thread.question is not None):
             return None
-        if not messages:
-            return Appended(thread.thread_id if thread else thread_id, 0)
+        goal = thread.thread_id if thread else thread_id
+        if not messages or only_into not in (None, goal):
+            return Appended(goal, 0)
         thread = self._opened(scope, thread_id, thread)
         first = thread.sequence + 1
         self._insert(thread.key, [message.numbered(first + place) for place, message in enumerate(messages)])
@@ -131,11 +134,11 @@ class Writer:
     def end_live(self, scope: Scope, thread_id: str, turn: str) -> None:
         self.run(self._statements.delete_live, {"key": thread_key(scope, thread_id), "turn_id": turn})
 
-    def move(self, source: Scope, target: Scope) -> int:
+    def move(self, source: Scope, target: Scope, reseal: Reseals | None = None) -> int:
         """Do what :meth:`MovesThreads.move_threads` promises."""
         left = 0
         of_source = {"owner": source.owner, "chatbot": source.chatbot, "scope_key": scope_key(source)}
-        for key, thread_id, alive, running, current in self._rows(
+        for key, thread_id, alive, running, current, title in self._rows(
             self._statements.threads_of_scope, {**of_source, **self._times}
         ):
             if running:
@@ -143,25 +146,47 @@ class Writer:
             elif not alive:
                 self.remove(source, key)
             elif self.is_alive(target, thread_id) or self._joins(target, bool(current)):
-                everything = {"thread_key": key, "after": -1, "limit": -1, **self._times}
-                rows = self._rows(self._statements.oldest, everything)
-                messages = ChatMessage.from_rows(rows)
+                messages = self._messages(key)
+                if reseal:
+                    messages = reseal.messages(thread_id, self._goal(target, thread_id), messages)
                 self.append(target, thread_id, messages, key=f"adopt:{thread_id}")
                 self.remove(source, key)
             else:
-                self._rescope(source, target, key, thread_id, bool(current))
+                if reseal:
+                    title = reseal.title(thread_id, title) if title else None
+                    messages = reseal.messages(thread_id, thread_id, self._messages(key))
+                    self.run(self._statements.remove_messages, {"thread_key": key})
+                    self._insert(key, messages)
+                self._rescope(source, target, key, thread_id, title, bool(current))
         return left
 
-    def _rescope(self, source: Scope, target: Scope, key: str, thread_id: str, current: bool) -> None:
+    def _rescope(
+        self, source: Scope, target: Scope, key: str, thread_id: str, title: str | None, current: bool
+    ) -> None:
         statements = self._statements
         new_key = thread_key(target, thread_id)
-        move = {"old_key": key, "new_key": new_key, "new_owner": target.owner, "new_chatbot": target.chatbot}
+        move = {
+            "old_key": key,
+            "new_key": new_key,
+            "new_owner": target.owner,
+            "new_chatbot": target.chatbot,
+            "new_title": title,
+        }
         for statement in (*statements.rekey, statements.rescope_thread):
             self.run(statement, move)
         self.run(statements.remove_current, {"thread_key": key, "scope_key": scope_key(source)})
         if current:
             self._make_current(target, new_key)
         self._limit_threads(target, new_key)
+
+    def _messages(self, key: str) -> list[ChatMessage]:
+        everything = {"thread_key": key, "after": -1, "limit": -1, **self._times}
+        return ChatMessage.from_rows(self._rows(self._statements.oldest, everything))
+
+    def _goal(self, scope: Scope, thread_id: str) -> str:
+        """Return the thread that a batch goes to."""
+        thread = self._look(scope, thread_id)
+        return thread.thread_id if thread else thread_id
 
     def _joins(self, target: Scope, is_current: bool) -> bool:
         """Tell whether a thread becomes part of the conversation that the target has."""

@@ -138,6 +138,19 @@ class AppendingContract:
         repeated = plugin.append_messages(OWNER, THREAD, [answer("1")], key="answer:1", reply_to="q-gone")
         assert repeated == Appended(THREAD, 2, repeated=True)
 
+    def test_a_batch_for_another_thread_than_it_would_go_to_is_not_stored(self, make_plugin: MakePlugin) -> None:
+        plugin = make_plugin()
+        assert plugin.append_messages(OWNER, THREAD, [ask("1")], only_into="thread-2") == Appended(THREAD, 0)
+        assert not plugin.has_thread(OWNER, THREAD)
+        assert plugin.append_messages(OWNER, THREAD, [ask("1")], key="k", only_into=THREAD) == Appended(THREAD, 1)
+        before = contents(plugin, OWNER)
+        assert plugin.append_messages(OWNER, THREAD, [ask("2")], key="l", only_into="thread-2") == Appended(THREAD, 0)
+        known = plugin.append_messages(OWNER, THREAD, [ask("1")], key="k", only_into="thread-2")
+        assert known == Appended(THREAD, 1, repeated=True)
+        assert plugin.append_messages(OWNER, THREAD, [answer("9")], reply_to="q-9", only_into="thread-2") is None
+        assert contents(plugin, OWNER) == before
+        assert plugin.append_messages(OWNER, THREAD, [ask("2")], key="l", only_into=THREAD) == Appended(THREAD, 2)
+
     @pytest.mark.parametrize("batch", [[NO_MESSAGE], [ask("2"), NO_MESSAGE], [ask("2").to_dict()]])
     def test_a_batch_with_something_unstorable_leaves_no_trace(self, make_plugin: MakePlugin, batch: t.Any) -> None:
         plugin = make_plugin()

@@ -58,6 +58,14 @@ class CurrentThreadContract:
         assert plugin.append_messages(OWNER, "thread-2", [answer("9")], reply_to="q-9") is None
         assert texts(plugin.load_messages(OWNER, THREAD)) == ["question 1", "question 2", "answer 1"]
 
+    def test_a_batch_for_one_of_two_threads_is_stored_only_there(self, make_plugin: MakePlugin) -> None:
+        plugin = with_current_thread(make_plugin, threads="one")
+        plugin.append_messages(OWNER, THREAD, [ask("1")])
+        assert plugin.append_messages(OWNER, "thread-2", [ask("2")], only_into="thread-2") == Appended(THREAD, 0)
+        assert not plugin.has_thread(OWNER, "thread-2")
+        assert plugin.append_messages(OWNER, "thread-2", [ask("2")], only_into=THREAD) == Appended(THREAD, 2)
+        assert texts(plugin.load_messages(OWNER, THREAD)) == ["question 1", "question 2"]
+
     def test_with_many_threads_an_append_makes_its_own(self, make_plugin: MakePlugin) -> None:
         plugin = with_current_thread(make_plugin, threads="many")
         plugin.append_messages(OWNER, THREAD, [ask("1")])

@@ -155,6 +155,21 @@ class LiveTurnsContract:
             plugin.start_turn(OWNER, THREAD, NO_MESSAGE, key="question:1", live=record(plugin, "1"))
         assert contents(plugin, OWNER) == contents(plugin, OWNER, UNKNOWN)
 
+    def test_a_turn_for_another_thread_neither_starts_nor_ends(self, make_plugin: MakePlugin) -> None:
+        plugin, _ = with_live_turns(make_plugin)
+        live = record(plugin, "1")
+        started = plugin.start_turn(OWNER, THREAD, ask("1"), key="question:1", live=live, only_into="thread-2")
+        assert started == Appended(THREAD, 0)
+        assert not plugin.has_thread(OWNER, THREAD)
+        start(plugin, "1")
+        before = contents(plugin, OWNER)
+        ended = plugin.end_turn(OWNER, THREAD, "1", [answer("1")], key="answer:1", reply_to="q-1", only_into="thread-2")
+        assert ended == Appended(THREAD, 0)
+        assert contents(plugin, OWNER) == before
+        ended = plugin.end_turn(OWNER, THREAD, "1", [answer("1")], key="answer:1", reply_to="q-1", only_into=THREAD)
+        assert ended == Appended(THREAD, 2)
+        assert plugin.live_turns(OWNER, THREAD) == []
+
     def test_a_renewed_lease_lasts_longer(self, make_plugin: MakePlugin) -> None:
         plugin, clock = with_live_turns(make_plugin, threads="many")
         start(plugin, "1")

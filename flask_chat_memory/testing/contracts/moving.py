@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import collections.abc as cabc
 import typing as t
 
 import pytest
 
+from ...errors import CorruptRecord
 from ...message import ChatMessage
 from ...plugins.abilities import CurrentThread
+from ...plugins.abilities import DescribesThreads
 from ...plugins.abilities import MovesThreads
+from ...plugins.abilities import Reseals
 from ...plugins.records import Appended
 from ...plugins.records import Scope
 from ...plugins.rules import MAX_THREAD_ID
@@ -37,6 +41,16 @@ ANONYMOUS = Scope("anon:a")
 OTHERS = [Scope("anon:ab"), Scope("anon:a", "support"), Scope("anon:A"), Scope("user:10")]
 
 
+class Relabel:
+    """Tells in each text where it came from and where it went."""
+
+    def messages(self, old: str, new: str, messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
+        return [message.replace(content=f"{message.text}, from {old} to {new}") for message in messages]
+
+    def title(self, thread_id: str, title: str) -> str:
+        return f"{title} of {thread_id}"
+
+
 def with_moves(make_plugin: MakePlugin, **options: t.Any) -> tuple[AblePlugin, ManualClock]:
     plugin, clock = with_clock(make_plugin, **options)
     return able(plugin, MovesThreads), clock
@@ -44,6 +58,8 @@ def with_moves(make_plugin: MakePlugin, **options: t.Any) -> tuple[AblePlugin, M
 
 class MovesThreadsContract:
     """The ability :class:`MovesThreads`."""
+
+    relabel: Reseals = Relabel()
 
     def test_all_threads_move_as_they_are(self, make_plugin: MakePlugin) -> None:
         plugin, _ = with_moves(make_plugin, threads="many")
@@ -134,6 +150,47 @@ class MovesThreadsContract:
         assert plugin.append_messages(ANONYMOUS, THREAD, [answer("1")], key="answer:1", reply_to="q-1") is None
         assert not plugin.has_thread(ANONYMOUS, THREAD)
         assert plugin.load_messages(OWNER, THREAD) == [ask("1")]
+
+    def test_what_moves_can_be_made_fit_its_new_place(self, make_plugin: MakePlugin) -> None:
+        plugin, _ = with_moves(make_plugin, threads="many")
+        plugin.append_messages(ANONYMOUS, "thread-1", [ask("1")], key="k")
+        plugin.append_messages(ANONYMOUS, "thread-2", [ask("2")])
+        plugin.append_messages(OWNER, "thread-2", [ask("own")])
+        if isinstance(plugin, DescribesThreads):
+            plugin.update_thread(ANONYMOUS, "thread-1", title="the title")
+        assert plugin.move_threads(ANONYMOUS, OWNER, reseal=self.relabel) == 0
+        assert texts(plugin.load_messages(OWNER, "thread-1")) == ["question 1, from thread-1 to thread-1"]
+        expected = ["question own", "question 2, from thread-2 to thread-2"]
+        assert texts(plugin.load_messages(OWNER, "thread-2")) == expected
+        if isinstance(plugin, DescribesThreads):
+            found = plugin.find_thread(OWNER, "thread-1")
+            assert found
+            assert found.title == "the title of thread-1"
+        again = plugin.append_messages(OWNER, "thread-1", [ask("1")], key="k")
+        assert again == Appended("thread-1", 1, repeated=True)
+
+    def test_what_joins_another_thread_can_be_made_fit_it(self, make_plugin: MakePlugin) -> None:
+        plugin, _ = with_moves(make_plugin, threads="one")
+        plugin.append_messages(ANONYMOUS, THREAD, [ask("1")])
+        plugin.append_messages(OWNER, "thread-2", [ask("2")])
+        for _ in range(2):
+            assert plugin.move_threads(ANONYMOUS, OWNER, reseal=self.relabel) == 0
+            expected = ["question 2", f"question 1, from {THREAD} to thread-2"]
+            assert texts(plugin.load_messages(OWNER, "thread-2")) == expected
+
+    def test_what_cannot_be_made_fit_stays(self, make_plugin: MakePlugin) -> None:
+        class Refuses(Relabel):
+            def messages(self, old: str, new: str, messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
+                raise CorruptRecord("it cannot be read")
+
+        plugin, _ = with_moves(make_plugin)
+        plugin.append_messages(ANONYMOUS, THREAD, exchange("1"))
+        before = contents(plugin, ANONYMOUS)
+        for _ in range(2):
+            with pytest.raises(CorruptRecord):
+                plugin.move_threads(ANONYMOUS, OWNER, reseal=Refuses())
+            assert contents(plugin, ANONYMOUS) == before
+            assert not plugin.has_thread(OWNER, THREAD)
 
     def test_nothing_to_move_makes_nothing(self, make_plugin: MakePlugin) -> None:
         plugin, _ = with_moves(make_plugin)

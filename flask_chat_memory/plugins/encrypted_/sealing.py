@@ -1,0 +1,102 @@
+"""Messages and titles as the wrapped plugin keeps them, and back."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import dataclasses
+
+from ...encryption import Cipher
+from ...encryption import place_of
+from ...errors import DecryptionFailed
+from ...message import ChatMessage
+from ..abilities import Reseals
+from ..records import Scope
+from ..records import Thread
+
+
+class Sealing:
+    """Binds each value to its place: a title to scope and thread, a message to what of it is in clear, too."""
+
+    def __init__(self, cipher: Cipher) -> None:
+        self._cipher = cipher
+
+    def seal(self, scope: Scope, thread_id: str, messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
+        """Return messages whose content is the encrypted message."""
+        encrypt, thread = self._cipher.encrypt, _place_of_messages(scope, thread_id)
+        return [message.outlined(encrypt(message.to_json(), thread + message.outline())) for message in messages]
+
+    def open(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> list[ChatMessage]:
+        """Return the messages that were encrypted.
+
+        :raises DecryptionFailed: naming the sequence of the message, nothing else of it.
+        """
+        rows = self._opened(_place_of_messages(scope, thread_id), messages)
+        return [
+            message if sealed.append_key is None else message.numbered(sealed.sequence, sealed.append_key)
+            for message, sealed in zip(ChatMessage.from_rows(rows), messages, strict=True)
+        ]
+
+    def _opened(self, thread: bytes, messages: cabc.Iterable[ChatMessage]) -> cabc.Iterator[tuple[int | None, bytes]]:
+        decrypt = self._cipher.decrypt
+        for message in messages:
+            try:
+                yield message.sequence, decrypt(message.content, thread + message.outline())
+            except DecryptionFailed as error:
+                raise DecryptionFailed(f"the stored message {message.sequence} cannot be read: {error}") from error
+
+    def seal_title(self, scope: Scope, thread_id: str, title: str) -> str:
+        return self._cipher.encrypt(title.encode(), _place_of_title(scope, thread_id))
+
+    def open_title(self, scope: Scope, thread_id: str, title: str) -> str:
+        """Return the title that was encrypted.
+
+        :raises DecryptionFailed: if it cannot be read.
+        """
+        try:
+            return self._cipher.decrypt(title, _place_of_title(scope, thread_id)).decode()
+        except DecryptionFailed as error:
+            raise DecryptionFailed(f"the title of a thread cannot be read: {error}") from error
+
+    def open_thread(self, scope: Scope, thread: Thread) -> Thread:
+        if thread.title is None:
+            return thread
+        return dataclasses.replace(thread, title=self.open_title(scope, thread.id, thread.title))
+
+
+class Resealing:
+    """What moves from one scope to another is decrypted there and encrypted here.
+
+    :param between: what is done with it in clear.
+    """
+
+    def __init__(self, sealing: Sealing, source: Scope, target: Scope, between: Reseals | None) -> None:
+        self._between = between
+        self._sealing = sealing
+        self._source = source
+        self._target = target
+
+    def messages(self, old: str, new: str, messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
+        messages = list(messages)
+        try:
+            opened = self._sealing.open(self._source, old, messages)
+        except DecryptionFailed:
+            # A move that was interrupted may have left what is sealed for its goal already.
+            self._sealing.open(self._target, new, messages)
+            return messages
+        if self._between:
+            opened = self._between.messages(old, new, opened)
+        return self._sealing.seal(self._target, new, opened)
+
+    def title(self, thread_id: str, title: str) -> str:
+        opened = self._sealing.open_title(self._source, thread_id, title)
+        if self._between:
+            opened = self._between.title(thread_id, opened)
+        return self._sealing.seal_title(self._target, thread_id, opened)
+
+
+def _place_of_title(scope: Scope, thread_id: str) -> bytes:
+    return place_of("title", scope.owner, scope.chatbot, thread_id)
+
+
+def _place_of_messages(scope: Scope, thread_id: str) -> bytes:
+    return place_of("message", scope.owner, scope.chatbot, thread_id, "")

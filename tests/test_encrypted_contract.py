@@ -1,0 +1,96 @@
+"""The contracts of plugins over encrypted ones."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import pathlib
+import typing as t
+
+import flask
+import pytest
+
+from flask_chat_memory import ChatMemoryPlugin
+from flask_chat_memory import Scope
+from flask_chat_memory.documents import Documents
+from flask_chat_memory.plugins.encrypted import EncryptedPlugin
+from flask_chat_memory.resolve import resolve
+from flask_chat_memory.testing.contracts.failures import Damage
+from flask_chat_memory.testing.contracts.parts import MakePlugin
+
+from . import test_flask_session_contract
+from . import test_plugin_contract
+from . import test_redis_contract
+from .encryption import encrypted
+from .encryption import NEW
+from .encryption import wrapped
+from .five_methods import FiveMethodsPlugin
+from .redis_servers import Client
+from .redis_servers import Cluster
+from .redis_servers import remove_keys
+
+
+class TestOverInMemory(test_plugin_contract.TestInMemory):
+    @pytest.fixture
+    def make_plugin(self) -> MakePlugin:
+        return lambda **options: encrypted("in_memory", {}, **options)
+
+
+class TestOverSQLite(test_plugin_contract.TestSQLAlchemy):
+    @pytest.fixture
+    def make_plugin(self, tmp_path: pathlib.Path) -> MakePlugin:
+        url = f"sqlite:///{tmp_path}/chat.sqlite3"
+        return lambda **options: encrypted("sqlalchemy", {"url": url}, **options)
+
+
+class TestOverFile(test_plugin_contract.TestFile):
+    @pytest.fixture
+    def make_plugin(self, tmp_path: pathlib.Path) -> MakePlugin:
+        return lambda **options: encrypted("file", {"folder": str(tmp_path)}, **options)
+
+
+class TestOverRedis(test_redis_contract.TestRedisURL):
+    @pytest.fixture
+    def make_plugin(self, cleaner: Client, redis_url: str, key_prefix: str) -> cabc.Iterator[MakePlugin]:
+        where = {"url": redis_url, "key_prefix": key_prefix}
+        yield lambda **options: encrypted("redis", where, **options)
+        remove_keys(cleaner, key_prefix)
+
+
+class TestOverRedisCluster(test_redis_contract.TestRedisCluster):
+    @pytest.fixture
+    def make_plugin(self, cleaner: Client, redis_cluster: Cluster, key_prefix: str) -> cabc.Iterator[MakePlugin]:
+        where = {"url": redis_cluster.url, "cluster": True, "key_prefix": key_prefix}
+        yield lambda **options: encrypted("redis", where, **options)
+        remove_keys(cleaner, key_prefix)
+
+
+class Encrypted:
+    def open(self, app: flask.Flask, id: str, own: dict[str, t.Any], common: dict[str, t.Any]) -> ChatMemoryPlugin:
+        options = EncryptedPlugin.Options.make({"plugin": id, "keys": [NEW], "options": own, **common}, "options")
+        return EncryptedPlugin(resolve(app, options, Documents({})))
+
+
+class TestOverRedisSessions(Encrypted, test_flask_session_contract.TestRedisSessions):
+    pass
+
+
+class TestOverSQLAlchemySessions(Encrypted, test_flask_session_contract.TestSQLAlchemySessions):
+    pass
+
+
+class TestOverFileSessions(Encrypted, test_flask_session_contract.TestFileSessions):
+    pass
+
+
+class TestOverFiveMethods(test_plugin_contract.TestFiveMethods):
+    @pytest.fixture
+    def make_plugin(self) -> MakePlugin:
+        return lambda **options: encrypted(FiveMethodsPlugin, {}, **options)
+
+    @pytest.fixture
+    def damage(self) -> Damage:
+        def damage(plugin: ChatMemoryPlugin, scope: Scope, thread_id: str) -> None:
+            kept = t.cast(FiveMethodsPlugin, wrapped(t.cast(EncryptedPlugin, plugin)))
+            kept.records[scope, thread_id][1][-1]["message"]["content"] = "in clear"
+
+        return damage
