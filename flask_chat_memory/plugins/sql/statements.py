@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import sqlite
 
 from .tables import Tables
 
@@ -100,11 +99,17 @@ class Statements:
         )
         self.insert_message = sa.insert(message).values({column: _p(column.name) for column in message.c})
         self.insert_key = sa.insert(append_key).values({column: _p(column.name) for column in append_key.c})
-        self.make_current = (
-            sqlite.insert(current)
-            .values(scope_key=_p("scope_key"), thread_key=_p("thread_key"))
-            .on_conflict_do_update(index_elements=["scope_key"], set_={"thread_key": _p("thread_key")})
+        self.lock_threads = (
+            sa.select(thread.c.thread_key)
+            .where(sa.or_(thread.c.thread_key == _p("thread_key"), thread.c.thread_key == of_scope))
+            .order_by(thread.c.thread_key)
+            .with_for_update()
         )
+        self.id_at = sa.select(message.c.message_id).where(
+            message.c.thread_key == _p("thread_key"), message.c.sequence == _p("sequence")
+        )
+        self.make_none_current = sa.delete(current).where(current.c.scope_key == _p("scope_key"))
+        self.make_current = sa.insert(current).values(scope_key=_p("scope_key"), thread_key=_p("thread_key"))
 
     def _define_trimming(self, thread: sa.Table, message: sa.Table) -> None:
         live, append_key = self._tables.live, self._tables.append_key
@@ -137,8 +142,10 @@ class Statements:
             .limit(1)
             .offset(_p("kept"))
         )
+        # MySQL deletes by what it finds in the same table only if that is a table of its own.
+        limit_kept = sa.select(oldest_kept.subquery().c.sequence).scalar_subquery()
         self.forget_keys = sa.delete(append_key).where(
-            append_key.c.thread_key == _p("thread_key"), append_key.c.sequence < oldest_kept.scalar_subquery()
+            append_key.c.thread_key == _p("thread_key"), append_key.c.sequence < limit_kept
         )
 
     def _define_live_turns(self) -> None:
@@ -150,7 +157,10 @@ class Statements:
             {live.c[name]: _p(name) for name in ("thread_key", "turn", "question_id", "answer_id", "lease")}
             | {live.c.question_sequence: _p("question_sequence")}
         )
-        self.renew_live = sa.update(live).where(this_turn, alive).values(lease=_p("until"))
+        # A table of its own, as above.
+        alive_key = sa.select(thread.c.thread_key).where(thread.c.thread_key == _p("key"), self._alive()).distinct()
+        in_alive = live.c.thread_key.in_(sa.select(alive_key.subquery().c.thread_key))
+        self.renew_live = sa.update(live).where(this_turn, in_alive).values(lease=_p("until"))
         message = self._tables.message
         asked = sa.exists().where(message.c.thread_key == live.c.thread_key, message.c.message_id == live.c.question_id)
         self.drop_live = sa.delete(live).where(live.c.thread_key == _p("thread_key"), sa.not_(asked))
@@ -170,6 +180,7 @@ class Statements:
             .order_by(thread.c.last_activity)
             .limit(_p("excess"))
         )
+        self.lock_scope = sa.select(thread.c.thread_key).where(in_scope).order_by(thread.c.thread_key).with_for_update()
         current = self._tables.current
         is_current = sa.exists().where(
             current.c.scope_key == _p("scope_key"), current.c.thread_key == thread.c.thread_key

@@ -17,13 +17,44 @@ from ..rules import sequence_of
 from ..rules import tokens_of
 from .database import Transaction
 from .statements import Statements
+from .tables import id_key
 from .tables import scope_key
 from .tables import thread_key
+
+_NEVER = -(2.0**62)
+"""A time before all others; infinity is no number in every database."""
+EVERYTHING = 2**62
 
 
 def times(options: PluginOptions, now: float) -> dict[str, t.Any]:
     """Return the parameters ``now`` and ``cutoff`` of :class:`Statements`."""
-    return {"now": now, "cutoff": float("-inf") if options.expiry is None else now - options.expiry}
+    return {"now": now, "cutoff": _NEVER if options.expiry is None else now - options.expiry}
+
+
+def columns_of(message: ChatMessage) -> dict[str, t.Any]:
+    """Return what the row of a message tells of it."""
+    return {
+        "message_id": None if message.id is None else id_key(message.id),
+        "turn": None if message.turn is None else id_key(message.turn),
+        "role": message.role,
+        "body": message.to_json().decode(),
+    }
+
+
+class Append(t.NamedTuple):
+    """A batch for a thread.
+
+    :param begins: the live record that starts with it.
+    :param ends: the turn whose live record is removed, whether the batch is stored or not.
+    """
+
+    scope: Scope
+    thread_id: str
+    messages: cabc.Sequence[ChatMessage]
+    key: str | None = None
+    reply_to: str | None = None
+    begins: LiveTurn | None = None
+    ends: str | None = None
 
 
 class _Thread(t.NamedTuple):
@@ -46,22 +77,26 @@ class Writer:
         self._run = transaction.run
         self._run_many = transaction.run_many
         self._rows = transaction.rows
+        self._lock = transaction.lock
+        self._repeated = transaction.repeated
         self._statements = statements
         self._options = options
         self._times = times(options, now)
 
-    def append(
-        self,
-        scope: Scope,
-        thread_id: str,
-        messages: cabc.Sequence[ChatMessage],
-        key: str | None = None,
-        reply_to: str | None = None,
-    ) -> Appended | None:
-        """Do what :meth:`ChatMemoryPlugin.append_messages` promises."""
+    def append(self, append: Append) -> Appended | None:
+        """Do what :meth:`ChatMemoryPlugin.append_messages` promises, and start or end the live record of a turn."""
+        appended = self._append(append)
+        if append.ends is not None:
+            key = thread_key(append.scope, append.thread_id)
+            self._run(self._statements.delete_live, {"key": key, "turn_id": append.ends})
+        return appended
+
+    def _append(self, append: Append) -> Appended | None:
+        scope, thread_id, messages, key, reply_to, begins, _ends = append
         thread = self._look(scope, thread_id, key, reply_to)
         if thread and thread.alive and thread.known is not None:
-            return Appended(thread.thread_id, thread.known, repeated=True)
+            ours = self._repeated and self._is_at(thread.key, thread.known, messages)
+            return Appended(thread.thread_id, thread.known, repeated=not ours)
         if reply_to is not None and not (thread and thread.alive and thread.question is not None):
             return None
         if not messages:
@@ -72,6 +107,8 @@ class Writer:
         self._touch(thread.key, last=thread.sequence + len(messages), added=len(messages), messages=messages)
         if key is not None:
             self._run(self._statements.insert_key, {"thread_key": thread.key, "append_key": key, "sequence": first})
+        if begins:
+            self._begin(thread.key, first, begins)
         self._trim(thread.key, thread.messages + len(messages))
         return Appended(thread.thread_id, first)
 
@@ -89,11 +126,20 @@ class Writer:
 
     def clear(self, scope: Scope, thread_id: str) -> None:
         """Do what :meth:`ChatMemoryPlugin.clear_messages` promises; the keys of appends stay known."""
+        key = thread_key(scope, thread_id)
+        self._hold(scope, key)
         if self.is_alive(scope, thread_id):
-            key = thread_key(scope, thread_id)
             for statement in self._statements.remove_contents:
                 self._run(statement, {"thread_key": key})
             self._run(self._statements.empty_thread, {"this": key, **self._times})
+
+    def delete(self, scope: Scope, thread_id: str) -> bool:
+        """Do what :meth:`ChatMemoryPlugin.delete_thread` promises."""
+        key = thread_key(scope, thread_id)
+        self._hold(scope, key)
+        alive = self.is_alive(scope, thread_id)
+        self.remove(scope, key)
+        return alive
 
     def is_alive(self, scope: Scope, thread_id: str) -> bool:
         key = thread_key(scope, thread_id)
@@ -106,26 +152,13 @@ class Writer:
             self._run(statement, {"thread_key": key})
         self._run(statements.remove_current, {"thread_key": key, "scope_key": scope_key(scope)})
 
-    def start_live(self, scope: Scope, appended: Appended, live: LiveTurn) -> None:
-        self._run(
-            self._statements.insert_live,
-            {
-                "thread_key": thread_key(scope, appended.thread_id),
-                "turn": live.turn,
-                "question_id": live.question_id,
-                "answer_id": live.answer_id,
-                "lease": live.lease,
-                "question_sequence": appended.sequence,
-            },
-        )
-
-    def end_live(self, scope: Scope, thread_id: str, turn: str) -> None:
-        self._run(self._statements.delete_live, {"key": thread_key(scope, thread_id), "turn_id": turn})
-
     def move(self, source: Scope, target: Scope) -> int:
         """Do what :meth:`MovesThreads.move_threads` promises."""
         left = 0
         of_source = {"owner": source.owner, "chatbot": source.chatbot, "scope_key": scope_key(source)}
+        if source == target:
+            return 0
+        self._lock(self._statements.lock_scope, of_source)
         for key, thread_id, alive, running, current in self._rows(
             self._statements.threads_of_scope, {**of_source, **self._times}
         ):
@@ -134,10 +167,10 @@ class Writer:
             elif not alive:
                 self.remove(source, key)
             elif self.is_alive(target, thread_id) or self._joins(target, bool(current)):
-                everything = {"thread_key": key, "after": -1, "limit": -1, **self._times}
+                everything = {"thread_key": key, "after": -1, "limit": EVERYTHING, **self._times}
                 rows = self._rows(self._statements.oldest, everything)
                 messages = [ChatMessage.from_json(body, sequence) for sequence, body in rows]
-                self.append(target, thread_id, messages, key=f"adopt:{thread_id}")
+                self._append(Append(target, thread_id, messages, f"adopt:{thread_id}"))
                 self.remove(source, key)
             else:
                 self._rescope(source, target, key, thread_id, bool(current))
@@ -163,6 +196,7 @@ class Writer:
 
     def _make_current(self, scope: Scope, key: str) -> None:
         if not self._current_of(scope):
+            self._run(self._statements.make_none_current, {"scope_key": scope_key(scope)})
             self._run(self._statements.make_current, {"scope_key": scope_key(scope), "thread_key": key})
 
     def _look(
@@ -178,6 +212,7 @@ class Writer:
         :param redirect: with one thread a scope, the current one stands in for one that is absent.
         """
         this = thread_key(scope, thread_id)
+        self._hold(scope, this)
         found = {
             row[0]: _Thread(*row)
             for row in self._rows(
@@ -186,7 +221,7 @@ class Writer:
                     "thread_key": this,
                     "scope_key": scope_key(scope),
                     "append_key": key,
-                    "reply_to": None if reply_to is None else clean(reply_to),
+                    "reply_to": None if reply_to is None else id_key(clean(reply_to)),
                     **self._times,
                 },
             )
@@ -199,6 +234,28 @@ class Writer:
             if current:
                 return current
         return named
+
+    def _hold(self, scope: Scope, key: str) -> None:
+        """Keep others from the thread, and from the current one."""
+        self._lock(self._statements.lock_threads, {"thread_key": key, "scope_key": scope_key(scope)})
+
+    def _is_at(self, key: str, sequence: int, messages: cabc.Sequence[ChatMessage]) -> bool:
+        """Tell whether a batch is the one that is stored there."""
+        (stored,) = self._rows(self._statements.id_at, {"thread_key": key, "sequence": sequence}) or [(None,)]
+        return stored[0] is not None and bool(messages) and columns_of(messages[0])["message_id"] == stored[0]
+
+    def _begin(self, key: str, sequence: int, live: LiveTurn) -> None:
+        self._run(
+            self._statements.insert_live,
+            {
+                "thread_key": key,
+                "turn": live.turn,
+                "question_id": live.question_id,
+                "answer_id": live.answer_id,
+                "lease": live.lease,
+                "question_sequence": sequence,
+            },
+        )
 
     def _opened(self, scope: Scope, thread_id: str, thread: _Thread | None) -> _Thread:
         """Return the thread to write to, made anew if it is absent or expired."""
@@ -230,10 +287,7 @@ class Writer:
                 {
                     "thread_key": key,
                     "sequence": message.sequence,
-                    "message_id": message.id,
-                    "turn": message.turn,
-                    "role": message.role,
-                    "body": message.to_json().decode(),
+                    **columns_of(message),
                 }
                 for message in messages
             ],
@@ -268,5 +322,6 @@ class Writer:
         of_scope = {"owner": scope.owner, "chatbot": scope.chatbot, "thread_key": newest, **self._times}
         excess = self._rows(self._statements.count_threads, of_scope)[0][0] - self._options.max_threads
         if excess > 0:
+            self._lock(self._statements.lock_scope, of_scope)
             for (key,) in self._rows(self._statements.idle_longest, {**of_scope, "excess": excess}):
                 self.remove(scope, key)
