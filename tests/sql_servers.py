@@ -65,23 +65,29 @@ class Place:
 @contextlib.contextmanager
 def schema_of_our_own() -> cabc.Iterator[Place]:
     """Give a schema on PostgreSQL."""
-    server = _server(POSTGRESQL)
-    name = f"chat_memory_test_{secrets.token_hex(6)}"
-    with _created(server, f"CREATE SCHEMA {name}", f"DROP SCHEMA {name} CASCADE"):
-        place = Place(_shown(server.update_query_dict({"options": f"-csearch_path={name}"})))
+    with schema_in(_server(POSTGRESQL)) as url, contextlib.closing(Place(_shown(url))) as place:
         yield place
-        place.close()
 
 
 @contextlib.contextmanager
 def database_of_our_own() -> cabc.Iterator[Place]:
     """Give a database on MariaDB."""
-    server = _server(MARIADB)
+    with database_in(_server(MARIADB)) as url, contextlib.closing(Place(_shown(url))) as place:
+        yield place
+
+
+@contextlib.contextmanager
+def schema_in(server: sa.URL) -> cabc.Iterator[sa.URL]:
+    name = f"chat_memory_test_{secrets.token_hex(6)}"
+    with _created(server, f"CREATE SCHEMA {name}", f"DROP SCHEMA {name} CASCADE"):
+        yield server.update_query_dict({"options": f"-csearch_path={name}"})
+
+
+@contextlib.contextmanager
+def database_in(server: sa.URL) -> cabc.Iterator[sa.URL]:
     name = f"chat_memory_test_{secrets.token_hex(6)}"
     with _created(server, f"CREATE DATABASE {name}", f"DROP DATABASE {name}"):
-        place = Place(_shown(server.set(database=name)))
-        yield place
-        place.close()
+        yield server.set(database=name)
 
 
 def _server(variable: str) -> sa.URL:

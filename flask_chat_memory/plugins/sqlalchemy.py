@@ -34,7 +34,6 @@ from .sql.dialect import Busy
 from .sql.engines import check_url
 from .sql.engines import dialect_of
 from .sql.sqlite import BUSY_TIMEOUT
-from .sql.statements import Statements
 from .sql.tables import DEFAULT_PREFIX
 from .sql.tables import define_tables
 from .sql.tables import scope_key
@@ -113,7 +112,7 @@ class SQLAlchemyPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThr
             raise ConfigurationError("sqlalchemy: outside an app, give url or engine")
         tables = define_tables(sa.MetaData(), self.options.table_prefix)
         self._database = Database(database, tables, self.options.create_tables)
-        self._statements = Statements(tables)
+        self._statements = self._database.dialect.statements(tables)
         self._at_once = self._database.dialect.append_at_once(tables, self.options)
 
     def create_thread_id(self) -> str:

@@ -147,34 +147,39 @@ def main() -> None:
             remove_keys(client, prefix)
         version = t.cast("dict[str, t.Any]", client.info("server"))["redis_version"]
     print(f"{environment()} Redis {version}, redis-py {redis.__version__}. {rounds} rounds.")
-    show(results, lengths)
+    show(results, lengths, RAW, PLUGIN, LIMITS)
 
 
-def show(results: Results, lengths: cabc.Sequence[int]) -> None:
-    print(f"Median in ms (ratio to {RAW}); growth: {lengths[-1]:,} messages against {lengths[0]:,}.\n")
+Limits = cabc.Mapping[str, float]
+
+
+def show(results: Results, lengths: cabc.Sequence[int], raw: str, plugin: str, limits: Limits) -> None:
+    print(f"Median in ms (ratio to {raw}); growth: {lengths[-1]:,} messages against {lengths[0]:,}.\n")
     for operation in OPERATIONS:
         rows = []
-        for name in (RAW, PLUGIN):
+        for name in (raw, plugin):
             cells = [
-                f"{milliseconds(median(samples))} ({ratio(samples, results[operation, RAW, length]):.2f}x)"
+                f"{milliseconds(median(samples))} ({ratio(samples, results[operation, raw, length]):.2f}x)"
                 for length in lengths
                 for samples in [results[operation, name, length]]
             ]
             rows.append([name, *cells, f"{growth(results, operation, name, lengths[-1], lengths[0]):.2f}x"])
         print(f"### {operation.capitalize()}\n")
         print(table(["system", *(f"{length:,}" for length in lengths), "growth"], rows))
-    print(f"### Targets\n\n{table(TARGET_HEADER, targets(results, lengths))}")
+    print(f"### Targets\n\n{table(TARGET_HEADER, targets(results, lengths, raw, plugin, limits))}")
 
 
-def targets(results: Results, lengths: cabc.Sequence[int]) -> t.Iterator[list[str]]:
-    for operation, limit in LIMITS.items():
+def targets(
+    results: Results, lengths: cabc.Sequence[int], raw: str, plugin: str, limits: Limits
+) -> t.Iterator[list[str]]:
+    for operation, limit in limits.items():
         for length in lengths:
-            against = ratio(results[operation, PLUGIN, length], results[operation, RAW, length])
-            yield target(f"{operation}: against {RAW}, {length:,} messages", against, limit)
+            against = ratio(results[operation, plugin, length], results[operation, raw, length])
+            yield target(f"{operation}: against {raw}, {length:,} messages", against, limit)
     full = next((length for length in lengths if length >= WINDOW), lengths[-1])
     for operation in (APPEND, NEWEST):
         what = f"{operation}: {lengths[-1]:,} messages against {full:,}"
-        yield target(what, growth(results, operation, PLUGIN, lengths[-1], full), 1.25)
+        yield target(what, growth(results, operation, plugin, lengths[-1], full), 1.25)
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ class Transaction:
     def __init__(self, database: Database, connection: t.Any, repeated: bool = False) -> None:
         self._prepare = database.prepare
         self._locks_rows = database.dialect.locks_rows
-        self.cursor = connection.cursor()
+        self.cursor = database.dialect.cursor(connection)
         self.repeated = repeated
 
     def run(self, statement: sa.Executable, parameters: Parameters) -> int:
@@ -92,7 +92,7 @@ class _Errors:
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         if isinstance(error, self._kinds):
-            cause = t.cast(Exception, error.orig if isinstance(error, sa.exc.DBAPIError) and error.orig else error)
+            cause = getattr(error, "orig", None) or error
             if self._dialect.code(cause) in self._dialect.missing_table:
                 self._missing()
             raise StorageError(self._dialect.describe(cause)) from error
@@ -156,7 +156,7 @@ class Database:
         :return: the rows, none if others were in its way; and whether it may have been done nevertheless.
         """
         with self.lock, self._errors, self._connected() as connection:
-            cursor = connection.cursor()
+            cursor = self.dialect.cursor(connection)
             try:
                 cursor.execute(statement, values)
                 return cursor.fetchall(), False

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from ...errors import ConfigurationError
 from ...errors import StorageError
 from ..options import PluginOptions
+from .statements import Statements
 from .tables import Tables
 
 if t.TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Dialect(abc.ABC):
     """Whether a transaction keeps every other writer waiting."""
     locks_rows: t.ClassVar[bool] = False
     """Whether a thread that is written to must be locked, besides its scope."""
+    statements: t.ClassVar[type[Statements]] = Statements
     missing_table: t.ClassVar[frozenset[Code]] = frozenset()
     conflicts: t.ClassVar[frozenset[Code]] = frozenset()
     """What ends a transaction only because another was in its way."""
@@ -68,8 +70,8 @@ class Dialect(abc.ABC):
     def make_engine(url: sa.URL) -> sa.Engine:
         """Make an engine for the database, set up as the plugin needs it."""
 
-    @classmethod
-    def check_url(cls, url: sa.URL) -> None:  # noqa: B027 (most have nothing to refuse)
+    @classmethod  # noqa: B027 (most have nothing to refuse)
+    def check_url(cls, url: sa.URL) -> None:
         """Refuse a database that cannot keep the laws.
 
         :raises ConfigurationError: saying what to use instead.
@@ -97,6 +99,10 @@ class Dialect(abc.ABC):
     def lent(self, connection: t.Any) -> cabc.Iterator[None]:
         """Bring a connection into the state that the plugin works with, and back into that in which it came."""
         yield
+
+    def cursor(self, connection: t.Any) -> t.Any:
+        """Return a cursor of a connection of the pool."""
+        return connection.cursor()
 
     @abc.abstractmethod
     def begin(self, cursor: t.Any, scopes: cabc.Sequence[str]) -> None:

@@ -77,7 +77,7 @@ class OneStatementAppend:
     """
 
     def __init__(self, tables: Tables, options: PluginOptions) -> None:
-        quote = psycopg.dialect().identifier_preparer.format_table
+        quote = t.cast(sa.Dialect, psycopg.dialect()).identifier_preparer.format_table  # type: ignore[no-untyped-call]
         names = {name: quote(getattr(tables, name)) for name in ("thread", "message", "append_key", "current", "live")}
         alive = _ALIVE.format(**names)
         self._plain, self._begins, self._ends = (

@@ -41,7 +41,7 @@ def _text() -> sa.types.TypeEngine[str]:
     return sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
 
 
-_OPTIONS = {
+_OPTIONS: dict[str, t.Any] = {
     f"{dialect}_{name}": value
     for dialect in ("mysql", "mariadb")
     for name, value in (
