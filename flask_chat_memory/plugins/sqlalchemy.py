@@ -28,19 +28,19 @@ from .rules import is_thread_id
 from .rules import new_id
 from .sql.database import Database
 from .sql.database import R
-from .sql.database import Row
-from .sql.database import Transaction
 from .sql.dialect import Busy
 from .sql.engines import check_url
 from .sql.engines import dialect_of
+from .sql.moving import Mover
+from .sql.rows import Append
+from .sql.rows import times
 from .sql.sqlite import BUSY_TIMEOUT
 from .sql.tables import DEFAULT_PREFIX
 from .sql.tables import define_tables
 from .sql.tables import scope_key
 from .sql.tables import thread_key
-from .sql.writing import Append
-from .sql.writing import times
-from .sql.writing import Writer
+from .sql.transaction import Row
+from .sql.transaction import Transaction
 
 __all__ = ["SQLAlchemyPlugin", "define_tables"]
 
@@ -229,10 +229,10 @@ class SQLAlchemyPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThr
         )
 
     def _write(
-        self, work: cabc.Callable[[Writer], R], *scopes: Scope, repeatable: bool = True, repeated: bool = False
+        self, work: cabc.Callable[[Mover], R], *scopes: Scope, repeatable: bool = True, repeated: bool = False
     ) -> R:
         def write(transaction: Transaction) -> R:
-            return work(Writer(transaction, self._statements, self.options, self.clock()))
+            return work(Mover(transaction, self._statements, self.options, self.clock()))
 
         with self._turn_to_write():
             return self._database.write(write, map(scope_key, scopes), repeatable=repeatable, repeated=repeated)

@@ -22,59 +22,15 @@ from .dialect import Dialect
 from .engines import dialect_of
 from .engines import engine_for
 from .tables import Tables
+from .transaction import Parameters
+from .transaction import Prepared
+from .transaction import Row
+from .transaction import Transaction
 
 ATTEMPTS = 5
 """How often a transaction is begun that others are in the way of."""
 
-Parameters = cabc.Mapping[str, t.Any]
-Row = tuple[t.Any, ...]
 R = t.TypeVar("R")
-
-
-class Prepared:
-    """A statement in the words of the driver, with the order of its parameters."""
-
-    def __init__(self, statement: sa.Executable, dialect: sa.Dialect) -> None:
-        compiled = t.cast(sa.Compiled, t.cast(t.Any, statement).compile(dialect=dialect))
-        self.text = str(compiled)
-        self._names: list[str] = list(t.cast(t.Any, compiled).positiontup)
-        self._constants = dict(compiled.params)
-
-    def values(self, parameters: Parameters) -> list[t.Any]:
-        return [parameters[name] if name in parameters else self._constants[name] for name in self._names]
-
-
-class Transaction:
-    """Runs statements on one driver connection.
-
-    :ivar repeated: the work may be done already: it was committed over a connection that was lost.
-    """
-
-    def __init__(self, database: Database, connection: t.Any, repeated: bool = False) -> None:
-        self._prepare = database.prepare
-        self._locks_rows = database.dialect.locks_rows
-        self.cursor = database.dialect.cursor(connection)
-        self.repeated = repeated
-
-    def run(self, statement: sa.Executable, parameters: Parameters) -> int:
-        """Run a statement and return the number of rows that it changed."""
-        prepared = self._prepare(statement)
-        self.cursor.execute(prepared.text, prepared.values(parameters))
-        return t.cast(int, self.cursor.rowcount)
-
-    def run_many(self, statement: sa.Executable, rows: cabc.Iterable[Parameters]) -> None:
-        prepared = self._prepare(statement)
-        self.cursor.executemany(prepared.text, [prepared.values(row) for row in rows])
-
-    def rows(self, statement: sa.Executable, parameters: Parameters) -> list[Row]:
-        prepared = self._prepare(statement)
-        self.cursor.execute(prepared.text, prepared.values(parameters))
-        return t.cast("list[Row]", self.cursor.fetchall())
-
-    def lock(self, statement: sa.Executable, parameters: Parameters) -> None:
-        """Lock the rows of a query, where the beginning of the transaction has not locked them already."""
-        if self._locks_rows:
-            self.rows(statement, parameters)
 
 
 class _Errors:
@@ -190,7 +146,9 @@ class Database:
         for attempt in range(1, ATTEMPTS + 1):
             with self._connected(dropped) as connection:
                 try:
-                    return work(Transaction(self, connection, repeated))
+                    return work(
+                        Transaction(self.dialect.cursor(connection), self.prepare, self.dialect.locks_rows, repeated)
+                    )
                 except self.dialect.driver_error as error:
                     if self.dialect.is_dropped(error, connection.dbapi_connection):
                         connection.invalidate(error)

@@ -17,7 +17,7 @@ from .statements import Statements
 from .tables import Tables
 
 if t.TYPE_CHECKING:
-    from .writing import Append
+    from .rows import Append
 
 Code = str | int | None
 

@@ -138,7 +138,7 @@ class PostgreSQL(Dialect):
         cursor.execute("; ".join([_BEGIN, *locks]))
 
     def append_at_once(self, tables: Tables, options: PluginOptions) -> OneStatementAppend:
-        return OneStatementAppend(tables, options)
+        return OneStatementAppend(tables, options, self.compiling)
 
     @contextlib.contextmanager
     def creating(self, connection: sa.Connection, tables: Tables) -> cabc.Iterator[None]:

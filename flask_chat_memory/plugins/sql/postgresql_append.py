@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import typing as t
 
-from sqlalchemy.dialects.postgresql import psycopg
+import sqlalchemy as sa
 
 from ...values import clean
 from ..options import PluginOptions
 from ..rules import tokens_of
+from .rows import Append
+from .rows import columns_of
+from .rows import times
 from .tables import id_key
 from .tables import scope_key
 from .tables import Tables
 from .tables import thread_key
-from .writing import Append
-from .writing import columns_of
-from .writing import times
 
 # A statement sees the tables as they were when it began, also after it has waited for another to let go of the row of
 # the thread; only that row itself it sees anew. So it stores an answer only if the row has not changed meanwhile, for
@@ -76,8 +76,8 @@ class OneStatementAppend:
     That is to a thread that is there and has room, in a scope that has a current one, with a new key.
     """
 
-    def __init__(self, tables: Tables, options: PluginOptions) -> None:
-        quote = t.cast(sa.Dialect, psycopg.dialect()).identifier_preparer.format_table  # type: ignore[no-untyped-call]
+    def __init__(self, tables: Tables, options: PluginOptions, dialect: sa.Dialect) -> None:
+        quote = dialect.identifier_preparer.format_table
         names = {name: quote(getattr(tables, name)) for name in ("thread", "message", "append_key", "current", "live")}
         alive = _ALIVE.format(**names)
         self._plain, self._begins, self._ends = (

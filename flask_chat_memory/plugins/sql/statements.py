@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import typing as t
+
 import sqlalchemy as sa
 
 from .tables import Tables
@@ -32,6 +34,10 @@ class Statements:
 
     def _alive(self) -> sa.ColumnElement[bool]:
         return sa.or_(self._tables.thread.c.last_activity >= _p("cutoff"), self._running())
+
+    def _apart(self, query: sa.Select[t.Any]) -> sa.ScalarSelect[t.Any]:
+        """Return a query for the WHERE of a statement that changes a table which the query reads."""
+        return query.scalar_subquery()
 
     def _define_reading(self, thread: sa.Table, message: sa.Table) -> None:
         this_thread = thread.c.thread_key == _p("thread_key")
@@ -142,10 +148,8 @@ class Statements:
             .limit(1)
             .offset(_p("kept"))
         )
-        # MySQL deletes by what it finds in the same table only if that is a table of its own.
-        limit_kept = sa.select(oldest_kept.subquery().c.sequence).scalar_subquery()
         self.forget_keys = sa.delete(append_key).where(
-            append_key.c.thread_key == _p("thread_key"), append_key.c.sequence < limit_kept
+            append_key.c.thread_key == _p("thread_key"), append_key.c.sequence < self._apart(oldest_kept)
         )
 
     def _define_live_turns(self) -> None:
@@ -157,10 +161,9 @@ class Statements:
             {live.c[name]: _p(name) for name in ("thread_key", "turn", "question_id", "answer_id", "lease")}
             | {live.c.question_sequence: _p("question_sequence")}
         )
-        # A table of its own, as above.
-        alive_key = sa.select(thread.c.thread_key).where(thread.c.thread_key == _p("key"), self._alive()).distinct()
-        in_alive = live.c.thread_key.in_(sa.select(alive_key.subquery().c.thread_key))
-        self.renew_live = sa.update(live).where(this_turn, in_alive).values(lease=_p("until"))
+        alive_key = sa.select(thread.c.thread_key).where(thread.c.thread_key == _p("key"), self._alive())
+        is_alive = live.c.thread_key == self._apart(alive_key)
+        self.renew_live = sa.update(live).where(this_turn, is_alive).values(lease=_p("until"))
         message = self._tables.message
         asked = sa.exists().where(message.c.thread_key == live.c.thread_key, message.c.message_id == live.c.question_id)
         self.drop_live = sa.delete(live).where(live.c.thread_key == _p("thread_key"), sa.not_(asked))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import typing as t
 
 from ...message import ChatMessage
 from ...values import clean
@@ -15,59 +14,15 @@ from ..rules import KEYS_KEPT
 from ..rules import number
 from ..rules import sequence_of
 from ..rules import tokens_of
-from .database import Transaction
+from .rows import Append
+from .rows import columns_of
+from .rows import ThreadRow
+from .rows import times
 from .statements import Statements
 from .tables import id_key
 from .tables import scope_key
 from .tables import thread_key
-
-_NEVER = -(2.0**62)
-"""A time before all others; infinity is no number in every database."""
-EVERYTHING = 2**62
-
-
-def times(options: PluginOptions, now: float) -> dict[str, t.Any]:
-    """Return the parameters ``now`` and ``cutoff`` of :class:`Statements`."""
-    return {"now": now, "cutoff": _NEVER if options.expiry is None else now - options.expiry}
-
-
-def columns_of(message: ChatMessage) -> dict[str, t.Any]:
-    """Return what the row of a message tells of it."""
-    return {
-        "message_id": None if message.id is None else id_key(message.id),
-        "turn": None if message.turn is None else id_key(message.turn),
-        "role": message.role,
-        "body": message.to_json().decode(),
-    }
-
-
-class Append(t.NamedTuple):
-    """A batch for a thread.
-
-    :param begins: the live record that starts with it.
-    :param ends: the turn whose live record is removed, whether the batch is stored or not.
-    """
-
-    scope: Scope
-    thread_id: str
-    messages: cabc.Sequence[ChatMessage]
-    key: str | None = None
-    reply_to: str | None = None
-    begins: LiveTurn | None = None
-    ends: str | None = None
-
-
-class _Thread(t.NamedTuple):
-    """A row of :attr:`Statements.look`."""
-
-    key: str
-    thread_id: str
-    sequence: int
-    messages: int
-    alive: bool
-    current: bool | None
-    known: int | None
-    question: int | None
+from .transaction import Transaction
 
 
 class Writer:
@@ -152,45 +107,6 @@ class Writer:
             self._run(statement, {"thread_key": key})
         self._run(statements.remove_current, {"thread_key": key, "scope_key": scope_key(scope)})
 
-    def move(self, source: Scope, target: Scope) -> int:
-        """Do what :meth:`MovesThreads.move_threads` promises."""
-        left = 0
-        of_source = {"owner": source.owner, "chatbot": source.chatbot, "scope_key": scope_key(source)}
-        if source == target:
-            return 0
-        self._lock(self._statements.lock_scope, of_source)
-        for key, thread_id, alive, running, current in self._rows(
-            self._statements.threads_of_scope, {**of_source, **self._times}
-        ):
-            if running:
-                left += 1
-            elif not alive:
-                self.remove(source, key)
-            elif self.is_alive(target, thread_id) or self._joins(target, bool(current)):
-                everything = {"thread_key": key, "after": -1, "limit": EVERYTHING, **self._times}
-                rows = self._rows(self._statements.oldest, everything)
-                messages = [ChatMessage.from_json(body, sequence) for sequence, body in rows]
-                self._append(Append(target, thread_id, messages, f"adopt:{thread_id}"))
-                self.remove(source, key)
-            else:
-                self._rescope(source, target, key, thread_id, bool(current))
-        return left
-
-    def _rescope(self, source: Scope, target: Scope, key: str, thread_id: str, current: bool) -> None:
-        statements = self._statements
-        new_key = thread_key(target, thread_id)
-        move = {"old_key": key, "new_key": new_key, "new_owner": target.owner, "new_chatbot": target.chatbot}
-        for statement in (*statements.rekey, statements.rescope_thread):
-            self._run(statement, move)
-        self._run(statements.remove_current, {"thread_key": key, "scope_key": scope_key(source)})
-        if current:
-            self._make_current(target, new_key)
-        self._limit_threads(target, new_key)
-
-    def _joins(self, target: Scope, is_current: bool) -> bool:
-        """Tell whether a thread becomes part of the conversation that the target has."""
-        return is_current and self._options.threads == "one" and self._current_of(target)
-
     def _current_of(self, scope: Scope) -> bool:
         return bool(self._rows(self._statements.current_thread, {"scope_key": scope_key(scope), **self._times}))
 
@@ -206,7 +122,7 @@ class Writer:
         key: str | None = None,
         reply_to: str | None = None,
         redirect: bool = True,
-    ) -> _Thread | None:
+    ) -> ThreadRow | None:
         """Find the thread that a batch for ``thread_id`` goes to; an expired one only if no other is there.
 
         :param redirect: with one thread a scope, the current one stands in for one that is absent.
@@ -214,7 +130,7 @@ class Writer:
         this = thread_key(scope, thread_id)
         self._hold(scope, this)
         found = {
-            row[0]: _Thread(*row)
+            row[0]: ThreadRow(*row)
             for row in self._rows(
                 self._statements.look,
                 {
@@ -257,7 +173,7 @@ class Writer:
             },
         )
 
-    def _opened(self, scope: Scope, thread_id: str, thread: _Thread | None) -> _Thread:
+    def _opened(self, scope: Scope, thread_id: str, thread: ThreadRow | None) -> ThreadRow:
         """Return the thread to write to, made anew if it is absent or expired."""
         if thread and thread.alive:
             if not thread.current:
@@ -278,7 +194,7 @@ class Writer:
         )
         self._limit_threads(scope, key)
         self._make_current(scope, key)
-        return _Thread(key, thread_id, 0, 0, True, True, None, None)
+        return ThreadRow(key, thread_id, 0, 0, True, True, None, None)
 
     def _insert(self, key: str, messages: cabc.Iterable[ChatMessage]) -> None:
         self._run_many(
