@@ -143,14 +143,14 @@ class PostgreSQL(Dialect):
     @contextlib.contextmanager
     def creating(self, connection: sa.Connection, tables: Tables) -> cabc.Iterator[None]:
         connection.commit()
-        connection.execution_options(isolation_level="AUTOCOMMIT")
-        connection.exec_driver_sql(f"{_BEGIN}; SELECT pg_advisory_xact_lock({number_of(tables.thread.name)})")
-        try:
-            yield
-        except BaseException:
-            connection.exec_driver_sql("ROLLBACK")
-            raise
-        connection.exec_driver_sql("COMMIT")
+        with self.lent(connection.connection):
+            connection.exec_driver_sql(f"{_BEGIN}; SELECT pg_advisory_xact_lock({number_of(tables.thread.name)})")
+            try:
+                yield
+            except BaseException:
+                connection.exec_driver_sql("ROLLBACK")
+                raise
+            connection.exec_driver_sql("COMMIT")
 
     def table_names(self, connection: sa.Connection, tables: Tables) -> set[str]:
         # As a statement would find them: along the whole search path.
