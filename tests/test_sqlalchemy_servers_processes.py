@@ -216,7 +216,7 @@ def test_a_deadlock_is_tried_again(place: Place) -> None:
             other.execute(sa.text("SET LOCAL deadlock_timeout = '60s'"))
         # And dear to MariaDB.
         other.execute(sa.text("INSERT INTO weight VALUES (1)" + ", (1)" * 100))
-        other.execute(sa.text("SELECT * FROM chat_memory_message WHERE thread_key = :key FOR UPDATE"), {"key": key})
+        other.execute(sa.text("SELECT * FROM chat_memory_current WHERE thread_key = :key FOR UPDATE"), {"key": key})
         delete = threading.Thread(target=plugin.delete_thread, args=(OWNER, "thread-1"), daemon=True)
         delete.start()
         wait_until(lambda: is_waiting(place), "the deletion waits")
