@@ -55,7 +55,6 @@ class SQLite(Dialect):
     def check(self) -> None:
         if isinstance(self._engine.pool, (sa.StaticPool, sa.SingletonThreadPool)):
             raise ConfigurationError("the database is in memory; use one in a file, or choose the plugin 'in_memory'")
-        super().check()
 
     def begin(self, cursor: t.Any, scopes: cabc.Sequence[str]) -> None:
         # A deferred transaction that reads first cannot wait for the lock when it comes to write.
