@@ -84,8 +84,14 @@ class Database:
 
     def rows(self, statement: sa.Executable, parameters: Parameters) -> list[Row]:
         """Run one statement that only reads."""
+        prepared = self.prepare(statement)
+
+        def read(cursor: t.Any, _repeated: bool) -> list[Row]:
+            cursor.execute(prepared.text, prepared.values(parameters))
+            return t.cast("list[Row]", cursor.fetchall())
+
         with self.lock, self._errors:
-            return self._repeating(lambda transaction: transaction.rows(statement, parameters))
+            return self._repeating(read)
 
     def write(
         self,
@@ -111,9 +117,11 @@ class Database:
 
         :return: the rows, none if others were in its way; and whether it may have been done nevertheless.
         """
-        with self.lock, self._errors, self._connected() as connection:
-            cursor = self.dialect.cursor(connection)
+        with self.lock, self._errors:
+            connection = self._connection()
+            state = self.dialect.lend(connection)
             try:
+                cursor = self.dialect.cursor(connection)
                 cursor.execute(statement, values)
                 return cursor.fetchall(), False
             except self.dialect.driver_error as error:
@@ -123,6 +131,11 @@ class Database:
                 if self.dialect.code(error) in self.dialect.conflicts | self.dialect.duplicates:
                     return [], False
                 raise
+            except BaseException as error:
+                _part_with(connection, error)
+                raise
+            finally:
+                self._give_back(connection, state)
 
     def close(self) -> None:
         self._closed = True
@@ -141,31 +154,42 @@ class Database:
         """Let a fork wait for writes; of one writer, the plugin holds its lock."""
         return contextlib.nullcontext() if self.dialect.one_writer else self.lock
 
-    def _repeating(self, work: cabc.Callable[[Transaction], R], repeated: bool = False) -> R:
+    def _repeating(self, work: cabc.Callable[[t.Any, bool], R], repeated: bool = False) -> R:
+        """Do work with a cursor, as :meth:`write` says; it is told whether it may be done already."""
+        dialect = self.dialect
         dropped = False
         for attempt in range(1, ATTEMPTS + 1):
-            with self._connected(dropped) as connection:
-                try:
-                    return work(
-                        Transaction(self.dialect.cursor(connection), self.prepare, self.dialect.locks_rows, repeated)
-                    )
-                except self.dialect.driver_error as error:
-                    if self.dialect.is_dropped(error, connection.dbapi_connection):
-                        connection.invalidate(error)
-                        if dropped:
-                            raise
-                        dropped = repeated = True
-                    elif attempt == ATTEMPTS or self.dialect.code(error) not in self.dialect.conflicts:
+            connection = self._living_connection() if dropped else self._connection()
+            state = dialect.lend(connection)
+            try:
+                return work(dialect.cursor(connection), repeated)
+            except dialect.driver_error as error:
+                if dialect.is_dropped(error, connection.dbapi_connection):
+                    connection.invalidate(error)
+                    if dropped:
                         raise
+                    dropped = repeated = True
+                elif attempt == ATTEMPTS or dialect.code(error) not in dialect.conflicts:
+                    raise
+            except BaseException as error:
+                _part_with(connection, error)
+                raise
+            finally:
+                self._give_back(connection, state)
         raise AssertionError("the last attempt returns or raises")
 
     def _transact(
-        self, work: cabc.Callable[[Transaction], R], scopes: list[str], repeatable: bool, transaction: Transaction
+        self,
+        work: cabc.Callable[[Transaction], R],
+        scopes: list[str],
+        repeatable: bool,
+        cursor: t.Any,
+        repeated: bool,
     ) -> R:
-        dialect, cursor = self.dialect, transaction.cursor
+        dialect = self.dialect
         try:
             dialect.begin(cursor, scopes)
-            result = work(transaction)
+            result = work(Transaction(cursor, self.prepare, dialect.locks_rows, repeated))
         except Exception:
             with contextlib.suppress(dialect.driver_error):
                 dialect.rollback(cursor)
@@ -180,28 +204,18 @@ class Database:
         dialect.end(cursor, scopes)
         return result
 
-    @contextlib.contextmanager
-    def _connected(self, checked: bool = False) -> cabc.Iterator[t.Any]:
-        """Lend a connection from the pool.
+    def _give_back(self, connection: t.Any, state: object) -> None:
+        if connection.is_valid:
+            self.dialect.give_back(connection, state)
+            connection.close()
 
-        :param checked: it is known to be alive.
-        """
-        connection = self._connection()
-        while checked and not self._is_alive(connection):
-            connection.invalidate()
+    def _living_connection(self) -> t.Any:
+        """Return a connection that is tested; dead ones in the pool are replaced."""
+        while True:
             connection = self._connection()
-        try:
-            with self.dialect.lent(connection):
-                yield connection
-        except Exception:
-            raise
-        except BaseException:
-            # In the middle of an answer, which the next user of the connection would get.
+            if self._is_alive(connection):
+                return connection
             connection.invalidate()
-            raise
-        finally:
-            if connection.is_valid:
-                connection.close()
 
     def _is_alive(self, connection: t.Any) -> bool:
         try:
@@ -229,3 +243,9 @@ class Database:
             if self._create_tables:
                 create_tables_once(self._engine, self.dialect, self._tables)
             self._ready = True
+
+
+def _part_with(connection: t.Any, error: BaseException) -> None:
+    """Close a connection at an interruption: the next one to use it would get the rest of an answer."""
+    if not isinstance(error, Exception):
+        connection.invalidate()

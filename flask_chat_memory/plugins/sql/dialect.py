@@ -95,10 +95,12 @@ class Dialect(abc.ABC):
             # Its one connection is in the middle of the site's own work, which a commit or rollback would end.
             raise ConfigurationError("engine has one connection for all; choose another poolclass")
 
-    @contextlib.contextmanager
-    def lent(self, connection: t.Any) -> cabc.Iterator[None]:
-        """Bring a connection into the state that the plugin works with, and back into that in which it came."""
-        yield
+    def lend(self, connection: t.Any) -> object:
+        """Bring a connection into the state that the plugin works with; return what :meth:`give_back` needs."""
+        return None
+
+    def give_back(self, connection: t.Any, state: object) -> None:  # noqa: B027 (most connections stay as they are)
+        """Bring a connection back into the state in which it came."""
 
     def cursor(self, connection: t.Any) -> t.Any:
         """Return a cursor of a connection of the pool."""

@@ -109,21 +109,19 @@ class PostgreSQL(Dialect):
             connect_args={"connect_timeout": CONNECT_TIMEOUT, "client_encoding": "utf8", **url.query},
         )
 
-    @contextlib.contextmanager
-    def lent(self, connection: t.Any) -> cabc.Iterator[None]:
+    def lend(self, connection: t.Any) -> object:
         driver = connection.dbapi_connection
         if driver.autocommit:
-            yield
-            return
+            return None
         if driver.info.transaction_status != _IDLE:
             # What the site runs at every checkout, as SET search_path, must stay.
             driver.commit()
         driver.autocommit = True
-        try:
-            yield
-        finally:
-            if connection.is_valid and not driver.closed:
-                driver.autocommit = False
+        return driver
+
+    def give_back(self, connection: t.Any, state: object) -> None:
+        if state is not None and not connection.dbapi_connection.closed:
+            connection.dbapi_connection.autocommit = False
 
     def cursor(self, connection: t.Any) -> t.Any:
         # One for each connection: what a new one has to find out again costs a fifth of a round trip.
@@ -143,14 +141,17 @@ class PostgreSQL(Dialect):
     @contextlib.contextmanager
     def creating(self, connection: sa.Connection, tables: Tables) -> cabc.Iterator[None]:
         connection.commit()
-        with self.lent(connection.connection):
-            connection.exec_driver_sql(f"{_BEGIN}; SELECT pg_advisory_xact_lock({number_of(tables.thread.name)})")
-            try:
-                yield
-            except BaseException:
-                connection.exec_driver_sql("ROLLBACK")
-                raise
+        state = self.lend(connection.connection)
+        connection.exec_driver_sql(f"{_BEGIN}; SELECT pg_advisory_xact_lock({number_of(tables.thread.name)})")
+        try:
+            yield
+        except BaseException:
+            connection.exec_driver_sql("ROLLBACK")
+            raise
+        else:
             connection.exec_driver_sql("COMMIT")
+        finally:
+            self.give_back(connection.connection, state)
 
     def table_names(self, connection: sa.Connection, tables: Tables) -> set[str]:
         # As a statement would find them: along the whole search path.
