@@ -7,9 +7,9 @@ import logging
 import typing as t
 
 from .errors import StorageError
+from .plugins.abilities import MovesThreads
 from .plugins.base import ChatMemoryPlugin
-from .plugins.base import MovesThreads
-from .plugins.base import Scope
+from .plugins.records import Scope
 
 logger = logging.getLogger(__name__)
 

@@ -11,9 +11,9 @@ from .live import settle
 from .location import Location
 from .message import ChatMessage
 from .message import timestamp
-from .plugins.base import Appended
-from .plugins.base import KeepsLiveTurns
-from .plugins.base import LiveTurn
+from .plugins.abilities import KeepsLiveTurns
+from .plugins.records import Appended
+from .plugins.records import LiveTurn
 from .plugins.rules import new_id
 from .question import Question
 from .repeat import earlier_exchange

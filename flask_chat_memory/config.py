@@ -11,11 +11,14 @@ import types
 import typing as t
 
 from .errors import ConfigurationError
+from .plugins.options import definitions_of
 from .plugins.options import PluginOptions
 from .plugins.registry import PluginChoice
 from .plugins.registry import PluginRegistry
 from .short_term.chain import Chain
 from .short_term.chain import make_chain
+from .storage.choice import read_storages
+from .storage.choice import StorageSettings
 
 if t.TYPE_CHECKING:
     from .plugins.base import ChatMemoryPlugin
@@ -27,6 +30,8 @@ DEFAULTS: dict[str, t.Any] = {
     "CHAT_MEMORY_OPTIONS": {},
     "CHAT_MEMORY_CHATBOTS": {},
     "CHAT_MEMORY_SHORT_TERM": [{"type": "window", "turns": 20}],
+    "CHAT_MEMORY_STORAGE": None,
+    "CHAT_MEMORY_STORAGES": {},
     "CHAT_MEMORY_ON_LOGIN": "adopt",
     "CHAT_MEMORY_URL_PREFIX": "/chat-memory",
     "CHAT_MEMORY_PRELOAD": 50,
@@ -66,11 +71,13 @@ class ChatbotSettings:
 class Settings:
     """The configuration of an app, read once.
 
+    :param storages: domain of documents -> where they are, None if nowhere.
     :param preload: messages on a page load.
     :param max_message_chars: characters of a question.
     """
 
     chatbots: cabc.Mapping[str, ChatbotSettings]
+    storages: cabc.Mapping[str, StorageSettings | None]
     on_login: t.Literal["adopt", "leave"]
     url_prefix: str | None
     preload: int
@@ -110,8 +117,21 @@ def read_settings(config: cabc.MutableMapping[str, t.Any], registry: PluginRegis
             raise ConfigurationError(f"there is no configuration key {key}{hint}")
     for key, value in DEFAULTS.items():
         config.setdefault(key, copy.deepcopy(value))
+    plugin = choose_plugin(
+        registry,
+        config["CHAT_MEMORY_PLUGIN"],
+        config["CHAT_MEMORY_OPTIONS"],
+        "CHAT_MEMORY_PLUGIN",
+        "CHAT_MEMORY_OPTIONS",
+    )
+    chatbots = _read_chatbots(config, registry, plugin)
+    storages = read_storages(config, plugin.plugin if plugin else None, plugin.options if plugin else None)
+    for chatbot in chatbots.values():
+        if chatbot.plugin and storages["conversation"] is None:
+            _check_storage(chatbot.plugin)
     return Settings(
-        chatbots=types.MappingProxyType(_read_chatbots(config, registry)),
+        chatbots=types.MappingProxyType(chatbots),
+        storages=types.MappingProxyType(storages),
         on_login=_choice(config, "CHAT_MEMORY_ON_LOGIN", ("adopt", "leave")),
         url_prefix=_read_url_prefix(config),
         preload=_number(config, "CHAT_MEMORY_PRELOAD", 1),
@@ -138,17 +158,21 @@ def choose_plugin(
     return PluginSettings(plugin, plugin.Options.make(options, options_key))
 
 
-def _read_chatbots(config: cabc.Mapping[str, t.Any], registry: PluginRegistry) -> dict[str, ChatbotSettings]:
+def _check_storage(settings: PluginSettings) -> None:
+    """Refuse a plugin that keeps threads in a storage, where there is none."""
+    for name, definition in definitions_of(type(settings.options)).items():
+        if definition.app_bound == "storage" and getattr(settings.options, name) is None:
+            raise ConfigurationError(
+                f"plugin {settings.plugin.id!r} needs a storage: set its option {name}, or CHAT_MEMORY_STORAGE"
+            )
+
+
+def _read_chatbots(
+    config: cabc.Mapping[str, t.Any], registry: PluginRegistry, plugin: PluginSettings | None
+) -> dict[str, ChatbotSettings]:
     given = config["CHAT_MEMORY_CHATBOTS"]
     if not isinstance(given, cabc.Mapping):
         raise ConfigurationError(f"CHAT_MEMORY_CHATBOTS must be a dict, not {type(given).__name__}")
-    plugin = choose_plugin(
-        registry,
-        config["CHAT_MEMORY_PLUGIN"],
-        config["CHAT_MEMORY_OPTIONS"],
-        "CHAT_MEMORY_PLUGIN",
-        "CHAT_MEMORY_OPTIONS",
-    )
     short_term = make_chain(config["CHAT_MEMORY_SHORT_TERM"], "CHAT_MEMORY_SHORT_TERM")
     chatbots = given or {DEFAULT_CHATBOT: {}}
     return {name: _read_chatbot(name, values, plugin, short_term, registry) for name, values in chatbots.items()}

@@ -17,9 +17,9 @@ from .errors import StorageError
 from .live import settle
 from .location import Location
 from .message import ChatMessage
+from .plugins.abilities import CurrentThread
 from .plugins.base import ChatMemoryPlugin
-from .plugins.base import CurrentThread
-from .plugins.base import Scope
+from .plugins.records import Scope
 from .plugins.rules import check_range
 from .plugins.rules import sequence_of
 from .provider import Provider

@@ -25,15 +25,29 @@ class UnknownThread(ChatMemoryError):
     """The owner has no thread of this id."""
 
 
-class InvalidMessage(ChatMemoryError, ValueError):
+class _InvalidValue(ChatMemoryError, ValueError):
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+class InvalidMessage(_InvalidValue):
     """A value cannot be part of a message.
 
     :param path: where the value stands, for example ``metadata.tags[2]``.
     """
 
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
-        self.path = path
+
+class InvalidDocument(_InvalidValue):
+    """A value cannot be part of a document.
+
+    :param path: where the value stands, for example ``document.tags[2]``.
+    """
+
+
+class ImportRefused(ChatMemoryError, ValueError):
+    """A document is no thread that could be imported; the text says why and quotes none of it."""
 
 
 class StorageError(ChatMemoryError):

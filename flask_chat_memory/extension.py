@@ -14,15 +14,16 @@ from .config import ChatbotSettings
 from .config import read_settings
 from .config import Settings
 from .conversation import Conversation
+from .documents import Documents
 from .errors import ConfigurationError
 from .errors import UnknownThread
 from .instances import PluginInstances
 from .instances import SettingsLoader
 from .owner import known_owner
 from .owner import OwnerLoader
+from .plugins.abilities import CurrentThread
 from .plugins.base import ChatMemoryPlugin
-from .plugins.base import CurrentThread
-from .plugins.base import Scope
+from .plugins.records import Scope
 from .plugins.registry import PluginRegistry
 from .plugins.registry import PluginsAlter
 from .pointer import close_pointers
@@ -31,6 +32,8 @@ from .pointer import Pointer
 from .provider import check_provider
 from .provider import plain_provider
 from .provider import Provider
+from .resolve import check
+from .storage.domains import DomainStorage
 from .unfinished import end_failed_turns
 from .unfinished import end_refused_turns
 from .visitor import NamedVisitor
@@ -83,7 +86,12 @@ class ChatMemory:
         configured = [chatbot.plugin for chatbot in settings.chatbots.values() if chatbot.plugin]
         if settings.url_prefix is not None and BLUEPRINT in app.blueprints:
             raise ConfigurationError(f"the app has a blueprint {BLUEPRINT!r} already; give that one another name")
-        self._states[app] = _State(settings, PluginInstances(self.plugins, self._settings_loader, configured))
+        documents = Documents(settings.storages)
+        for chatbot in settings.chatbots.values():
+            if chatbot.plugin and chatbot.history:
+                check(app, chatbot.plugin.options, documents)
+        instances = PluginInstances(self.plugins, self._settings_loader, configured, documents)
+        self._states[app] = _State(settings, instances, documents)
         app.extensions["chat_memory"] = self
         register_web(app, settings)
         app.after_request(close_pointers)
@@ -104,6 +112,13 @@ class ChatMemory:
     def plugin_for(self, chatbot: str | None = None) -> ChatMemoryPlugin | None:
         """Return the plugin of a chatbot; None if the browser keeps the history, or nothing does."""
         return self._plugin(self._chatbot(chatbot))
+
+    def storage(self, domain: str) -> DomainStorage:
+        """Return where the documents of a domain are: ``learning``, ``settings``, ``site`` for the site's own, ...
+
+        :raises ConfigurationError: for an unknown domain, and if no storage is configured for it.
+        """
+        return self._state.documents.of_domain(_current_app(), domain)
 
     def conversation(self, chatbot: str | None = None) -> Conversation:
         """Return the conversation of the current visitor, which writes nothing by itself.
@@ -227,6 +242,7 @@ class _State:
 
     settings: Settings
     instances: PluginInstances
+    documents: Documents
 
 
 def _current_app() -> flask.Flask:

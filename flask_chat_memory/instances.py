@@ -13,6 +13,7 @@ import flask
 from .config import ChatbotSettings
 from .config import choose_plugin
 from .config import PluginSettings
+from .documents import Documents
 from .errors import ConfigurationError
 from .plugins.base import ChatMemoryPlugin
 from .plugins.forks import rest_in_forks
@@ -29,14 +30,20 @@ class PluginInstances:
 
     :param loader: the site's choice at run time, which wins over the configuration.
     :param configured: the choices of the configuration, whose instances are never let go.
+    :param documents: the storages, for plugins that keep threads in one.
     """
 
     def __init__(
-        self, registry: PluginRegistry, loader: SettingsLoader | None, configured: cabc.Collection[PluginSettings]
+        self,
+        registry: PluginRegistry,
+        loader: SettingsLoader | None,
+        configured: cabc.Collection[PluginSettings],
+        documents: Documents,
     ) -> None:
         self._registry = registry
         self._loader = loader
         self._configured = configured
+        self._documents = documents
         self._instances: list[tuple[PluginSettings, ChatMemoryPlugin]] = []
         self._loaded: dict[str, PluginSettings] = {}
         self._warned: set[str] = set()
@@ -73,7 +80,7 @@ class PluginInstances:
             plugin = next((plugin for known, plugin in self._instances if known == settings), None)
             if plugin is None:
                 _warn_of_workers(settings.plugin)
-                plugin = settings.plugin(resolve(app, settings.options))
+                plugin = settings.plugin(resolve(app, settings.options, self._documents))
                 self._instances.append((settings, plugin))
             return plugin
 

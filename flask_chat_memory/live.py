@@ -12,9 +12,9 @@ import weakref
 
 from .message import ChatMessage
 from .message import timestamp
+from .plugins.abilities import KeepsLiveTurns
 from .plugins.base import ChatMemoryPlugin
-from .plugins.base import KeepsLiveTurns
-from .plugins.base import Scope
+from .plugins.records import Scope
 
 LEASE = 30.0
 """Seconds that a turn counts as running after its last sign of life."""

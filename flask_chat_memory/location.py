@@ -6,9 +6,9 @@ import hashlib
 
 from .errors import UnknownThread
 from .message import ChatMessage
+from .plugins.abilities import CurrentThread
 from .plugins.base import ChatMemoryPlugin
-from .plugins.base import CurrentThread
-from .plugins.base import Scope
+from .plugins.records import Scope
 from .question import NOT_TOLD
 from .question import ShownThread
 from .visitor import Visitor

@@ -4,50 +4,28 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import datetime as dt
-import json
 import typing as t
 
 import msgspec
 
 from .errors import CorruptRecord
 from .errors import InvalidMessage
+from .fields import checked
+from .fields import Content
+from .fields import decode_known
+from .fields import encode
+from .fields import Fields
+from .fields import holds_nul
+from .fields import load
+from .fields import load_lines
+from .fields import Role
 from .usage import Usage
-from .values import clean
-from .values import plain
-from .values import plain_key
 
-Role = t.Literal["system", "user", "assistant", "tool", "developer"]
-Part = dict[str, t.Any]
-Content = str | list[Part] | None
 T = t.TypeVar("T")
 
 _PROVIDER_KEYS = ("role", "content", "name", "tool_calls", "tool_call_id")
-_encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder().decode
-_convert = msgspec.convert
 _new = object.__new__
-# To look for any escape first is cheaper than to look for this one.
-_ESCAPES: dict[type, t.Any] = {bytes: (b"\\", b"\\u0000"), str: ("\\", "\\u0000")}
-
-
-class _Shape(msgspec.Struct, gc=False):
-    """The known keys and their types; everything else in a message is the site's."""
-
-    role: Role
-    content: Content = None
-    tool_calls: list[dict[str, t.Any]] | None = None
-    tool_call_id: str | None = None
-    name: str | None = None
-    metadata: dict[str, t.Any] | None = None
-    usage: dict[str, t.Any] | None = None
-    model: str | None = None
-    status: str | None = None
-    turn: str | None = None
-    id: str | None = None
-    created_at: str | None = None
-
-
-_KEYS = frozenset(_Shape.__struct_fields__)
+_UNREADABLE = (ValueError, RecursionError)
 
 
 class _Field(t.Generic[T]):
@@ -68,8 +46,10 @@ class _Field(t.Generic[T]):
     def __get__(self, message: ChatMessage | None, owner: type[ChatMessage]) -> t.Self | T:
         if message is None:
             return self
-        value = message._fields.get(self._name)
-        return t.cast(T, value if value is None or type(value) is str else plain(value, self._name))
+        value = getattr(message._known, self._name)
+        if type(value) is str:
+            return t.cast(T, value)
+        return t.cast(T, None if value is msgspec.UNSET else msgspec.to_builtins(value))
 
 
 class ChatMessage:
@@ -85,7 +65,7 @@ class ChatMessage:
     :raises InvalidMessage: for values that have no place in a message.
     """
 
-    __slots__ = ("_append_key", "_fields", "_sequence")
+    __slots__ = ("_append_key", "_known", "_others", "_sequence")
 
     role = _Field[Role]("Who speaks.")
     content = _Field[Content]("The text, a list of part dicts, or None.")
@@ -137,14 +117,14 @@ class ChatMessage:
             given["id"] = id
         if created_at is not None:
             given["created_at"] = created_at
-        self._fields = _checked(given)
+        self._known, self._others = checked(given)
         self._sequence: int | None = None
         self._append_key: str | None = None
 
     @classmethod
-    def _of(cls, fields: dict[str, t.Any], sequence: int | None = None, append_key: str | None = None) -> ChatMessage:
+    def _of(cls, fields: Fields, sequence: int | None = None, append_key: str | None = None) -> ChatMessage:
         message = _new(cls)
-        message._fields = fields
+        message._known, message._others = fields
         message._sequence = sequence
         message._append_key = append_key
         return message
@@ -157,11 +137,14 @@ class ChatMessage:
         """
         if type(data) is not dict and not isinstance(data, cabc.Mapping):
             raise InvalidMessage("message", f"is of type {type(data).__name__}, not a dict")
-        return cls._of(_checked(data))
+        return cls._of(checked(data))
 
     def to_dict(self) -> dict[str, t.Any]:
-        """Return the dict form: exactly the keys that were set, in a copy that may be changed."""
-        return {name: value if type(value) is str else plain(value, name) for name, value in self._fields.items()}
+        """Return the dict form in a copy that may be changed: exactly the keys that were set, the known ones first."""
+        fields = t.cast("dict[str, t.Any]", msgspec.to_builtins(self._known))
+        if self._others is not None:
+            fields.update(msgspec.to_builtins(self._others))
+        return fields
 
     @classmethod
     def from_json(cls, data: bytes | str, sequence: int | None = None, append_key: str | None = None) -> ChatMessage:
@@ -169,23 +152,64 @@ class ChatMessage:
 
         :raises CorruptRecord: if the text is no JSON, or no message.
         """
-        message = _new(cls)
-        message._sequence = sequence
+        [message] = cls.from_rows([(sequence, data)])
         message._append_key = append_key
-        try:
-            message._fields = fields = _decode(data)
-            escape, nul = _ESCAPES[type(data)]
-            if escape in data and nul in data:
-                message._fields = _checked(fields)
-            elif _convert(fields, _Shape).role == "tool":
-                _check_shape(fields)
-        except (ValueError, AttributeError, RecursionError) as error:
-            message._fields = _foreign(data, sequence, error)
         return message
+
+    @classmethod
+    def from_rows(cls, rows: cabc.Iterable[tuple[int | None, bytes | str]]) -> list[ChatMessage]:
+        """Make stored messages from rows of a sequence and a JSON text: :meth:`from_json` for many.
+
+        :raises CorruptRecord: if a text is no JSON, or no message.
+        """
+        messages = []
+        others = None
+        for sequence, data in rows:
+            known = None
+            # After a message with keys of the site, the next mostly has such keys, too.
+            if others is None:
+                try:
+                    known = decode_known(data)
+                    if known.role == "tool" or holds_nul(data):
+                        known = None
+                except _UNREADABLE:
+                    pass
+            if known is None:
+                known, others = load(data, sequence)
+            message = _new(cls)
+            message._known = known
+            message._others = others
+            message._sequence = sequence
+            message._append_key = None
+            messages.append(message)
+        return messages
+
+    @classmethod
+    def from_lines(cls, data: bytes) -> list[ChatMessage]:
+        """Make stored messages from lines of JSON objects with ``sequence`` and ``message``, all at once.
+
+        Lines without message are passed over, other keys of a line are ignored.
+
+        :raises CorruptRecord: if a line is no such object, or its message is one that only :meth:`from_rows` reads.
+        """
+        messages = []
+        for line in load_lines(data):
+            known = line.message
+            if known is msgspec.UNSET:
+                continue
+            if known.role == "tool" and not known.tool_call_id:
+                raise CorruptRecord(f"the stored message {line.sequence} cannot be read")
+            message = _new(cls)
+            message._known = known
+            message._others = None
+            message._sequence = line.sequence
+            message._append_key = None
+            messages.append(message)
+        return messages
 
     def to_json(self) -> bytes:
         """Return the dict form as JSON text, UTF-8."""
-        return _encode(self._fields)
+        return encode(self._known if self._others is None else self.to_dict())
 
     @classmethod
     def from_record(cls, record: cabc.Mapping[str, t.Any]) -> ChatMessage:
@@ -194,7 +218,7 @@ class ChatMessage:
         :raises CorruptRecord: if it is no such record.
         """
         try:
-            return cls._of(_checked(record["message"]), record["sequence"], record["key"])
+            return cls._of(checked(record["message"]), record["sequence"], record["key"])
         except (InvalidMessage, AttributeError, KeyError, TypeError) as error:
             raise CorruptRecord("a stored record is no message") from error
 
@@ -202,34 +226,34 @@ class ChatMessage:
         """Return what a plugin stores: ``{"sequence", "key", "message"}``, the last being the dict form."""
         return {"sequence": self._sequence, "key": self._append_key, "message": self.to_dict()}
 
-    def numbered(self, sequence: int, append_key: str | None = None) -> ChatMessage:
+    def numbered(self, sequence: int | None, append_key: str | None = None) -> ChatMessage:
         """Return the same message as the ``sequence``-th of its thread.
 
         :param append_key: the key of the append, on the first message of its batch.
         """
-        return self._of(self._fields, sequence, append_key)
+        return self._of((self._known, self._others), sequence, append_key)
 
     def replace(self, **changes: t.Any) -> ChatMessage:
         """Return a message with other values for some keys."""
-        return self._of(_checked({**self._fields, **changes}), self._sequence, self._append_key)
+        return self._of(checked({**self.to_dict(), **changes}), self._sequence, self._append_key)
 
     def to_openai(self) -> dict[str, t.Any]:
         """Return the dict that providers of the OpenAI kind accept: the public keys that are set, nothing else."""
-        fields = self._fields
-        result = {name: plain(fields[name], name) for name in _PROVIDER_KEYS if fields.get(name) not in (None, [])}
+        fields = ((name, getattr(self, name)) for name in _PROVIDER_KEYS)
+        result = {name: value for name, value in fields if value not in (None, [])}
         result.setdefault("content", None)
         return result
 
     @property
     def usage(self) -> Usage | None:
         """The token counts of the model call."""
-        value = self._fields.get("usage")
-        return None if value is None else Usage.of(value)
+        value = self._known.usage
+        return None if value is None or value is msgspec.UNSET else Usage.of(value)
 
     @property
     def metadata(self) -> dict[str, t.Any]:
         """What the site keeps with the message, in a copy; an empty dict if there is nothing."""
-        return t.cast("dict[str, t.Any]", plain(self._fields.get("metadata") or {}, "metadata"))
+        return t.cast("dict[str, t.Any]", msgspec.to_builtins(self._known.metadata or {}))
 
     @property
     def sequence(self) -> int | None:
@@ -250,7 +274,7 @@ class ChatMessage:
         return content or ""
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, ChatMessage) and self._fields == other._fields
+        return isinstance(other, ChatMessage) and self._known == other._known and self._others == other._others
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -262,38 +286,3 @@ class ChatMessage:
 def timestamp(seconds: float) -> str:
     """Return a UNIX time as messages carry it: ISO 8601, UTC."""
     return dt.datetime.fromtimestamp(seconds, dt.UTC).isoformat().replace("+00:00", "Z")
-
-
-def _checked(given: cabc.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """Apply the value rule and the rules of the known keys."""
-    fields: dict[str, t.Any] = {}
-    for key, value in given.items():
-        if type(key) is not str or key not in _KEYS:
-            key = plain_key(key, "message")
-            if key in fields:
-                raise InvalidMessage(key, "two keys become equal when they are made storable")
-        if type(value) is not str:
-            value = plain(value, key)
-        elif not value.isascii() or "\0" in value:
-            value = clean(value)
-        fields[key] = value
-    _check_shape(fields)
-    return fields
-
-
-def _check_shape(fields: dict[str, t.Any]) -> None:
-    try:
-        shape = _convert(fields, _Shape)
-    except msgspec.ValidationError as error:
-        reason, _, path = str(error).partition(" - at `$.")
-        raise InvalidMessage(path.rstrip("`") or "message", reason) from None
-    if shape.role == "tool" and not shape.tool_call_id:
-        raise InvalidMessage("tool_call_id", "a tool message names the call that it answers")
-
-
-def _foreign(data: bytes | str, sequence: int | None, error: Exception) -> dict[str, t.Any]:
-    """Read what only the standard library reads: lone surrogates that another program wrote."""
-    try:
-        return _checked(json.loads(data))
-    except (ValueError, AttributeError, RecursionError):
-        raise CorruptRecord(f"the stored message {sequence} cannot be read") from error

@@ -8,8 +8,8 @@ import flask
 
 from .errors import ConfigurationError
 from .errors import MissingOwner
-from .plugins.base import is_owner
-from .plugins.base import MAX_OWNER
+from .plugins.records import is_owner
+from .plugins.records import MAX_OWNER
 
 OwnerLoader = cabc.Callable[[], str | None]
 ANONYMOUS = "anon:"

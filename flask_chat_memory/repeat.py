@@ -5,9 +5,9 @@ from __future__ import annotations
 from .errors import RequestRefused
 from .live import settle
 from .message import ChatMessage
-from .plugins.base import Appended
 from .plugins.base import ChatMemoryPlugin
-from .plugins.base import Scope
+from .plugins.records import Appended
+from .plugins.records import Scope
 from .plugins.rules import sequence_of
 
 _PAGE = 100

@@ -1,4 +1,4 @@
-"""Makes options that depend on the app plain, on first use: paths in the instance folder, the site's database."""
+"""Makes options that depend on the app plain, on first use: paths, the site's database, its session store."""
 
 from __future__ import annotations
 
@@ -10,29 +10,57 @@ import flask
 import msgspec
 
 from .errors import ConfigurationError
+from .plugins.options import CheckedOptions
 from .plugins.options import definitions_of
-from .plugins.options import PluginOptions
+from .session_store import check_session_type
+from .session_store import find_session_store
+from .session_store import is_set_up
+from .storage.base import Storage
 
 if t.TYPE_CHECKING:
     import sqlalchemy as sa
+
+Options = t.TypeVar("Options", bound=CheckedOptions)
 
 DEFAULT_DATABASE = "sqlite:///chat-memory.sqlite3"
 DEFAULT_FOLDER = "chat-memory"
 
 
-def resolve(app: flask.Flask, options: PluginOptions) -> PluginOptions:
+class Storages(t.Protocol):
+    """Makes the storage that an option chooses."""
+
+    def chosen(self, app: flask.Flask, choice: object) -> Storage: ...
+
+
+def check(app: flask.Flask, options: CheckedOptions, storages: Storages) -> None:
+    """Refuse at start-up what is known to be wrong then, though it is only used later.
+
+    :raises ConfigurationError: naming the key, the value and what is allowed.
+    """
+    for name, definition in definitions_of(type(options)).items():
+        if definition.app_bound == "session store" and getattr(options, name) is None:
+            if is_set_up(app):
+                resolve(app, options, storages)
+            else:
+                check_session_type(app.config)
+
+
+def resolve(app: flask.Flask, options: Options, storages: Storages) -> Options:
     """Return the options with values that no longer need the app.
 
     :raises ConfigurationError: for what only the running app shows to be wrong.
     """
     changes = {}
     for name, definition in definitions_of(type(options)).items():
-        if definition.app_bound is not None:
-            changes[name] = _RESOLVERS[definition.app_bound](app, options, getattr(options, name))
+        value = getattr(options, name)
+        if definition.app_bound == "storage":
+            changes[name] = storages.chosen(app, value)
+        elif definition.app_bound is not None:
+            changes[name] = _RESOLVERS[definition.app_bound](app, options, value)
     return msgspec.structs.replace(options, **changes) if changes else options
 
 
-def _database_url(app: flask.Flask, options: PluginOptions, url: str | None) -> str | None:
+def _database_url(app: flask.Flask, options: CheckedOptions, url: str | None) -> str | None:
     if url is None:
         if getattr(options, "engine", None) is not None:
             return None
@@ -47,7 +75,7 @@ def _database_url(app: flask.Flask, options: PluginOptions, url: str | None) -> 
     return parsed.set(database=path).render_as_string(hide_password=False)
 
 
-def _engine(app: flask.Flask, options: PluginOptions, value: t.Any) -> sa.Engine | None:
+def _engine(app: flask.Flask, options: CheckedOptions, value: t.Any) -> sa.Engine | None:
     import sqlalchemy as sa
 
     if value is None or isinstance(value, sa.Engine):
@@ -62,12 +90,17 @@ def _engine(app: flask.Flask, options: PluginOptions, value: t.Any) -> sa.Engine
     return engine
 
 
-def _folder(app: flask.Flask, options: PluginOptions, folder: str | None) -> str:
+def _folder(app: flask.Flask, options: CheckedOptions, folder: str | None) -> str:
     return os.path.join(app.instance_path, DEFAULT_FOLDER if folder is None else folder)
 
 
-_RESOLVERS: dict[str, cabc.Callable[[flask.Flask, PluginOptions, t.Any], t.Any]] = {
+def _session_store(app: flask.Flask, options: CheckedOptions, store: t.Any) -> t.Any:
+    return find_session_store(app) if store is None else store
+
+
+_RESOLVERS: dict[str, cabc.Callable[[flask.Flask, CheckedOptions, t.Any], t.Any]] = {
     "database url": _database_url,
     "engine": _engine,
     "folder": _folder,
+    "session store": _session_store,
 }

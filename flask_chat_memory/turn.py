@@ -17,11 +17,11 @@ from .errors import StorageError
 from .live import leases
 from .message import ChatMessage
 from .message import timestamp
-from .plugins.base import Appended
+from .plugins.abilities import KeepsLiveTurns
 from .plugins.base import ChatMemoryPlugin
 from .plugins.base import Clock
-from .plugins.base import KeepsLiveTurns
-from .plugins.base import Scope
+from .plugins.records import Appended
+from .plugins.records import Scope
 from .plugins.rules import new_id
 from .response import add_headers
 from .response import event_response

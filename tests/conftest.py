@@ -14,6 +14,7 @@ import pytest
 from flask_chat_memory import ChatMemory
 from flask_chat_memory import ChatMemoryPlugin
 from flask_chat_memory.plugins import forks
+from flask_chat_memory.storage.base import Storage
 
 from .apps import make_app
 from .apps import make_site
@@ -23,6 +24,7 @@ from .redis_servers import key_prefix as key_prefix
 from .redis_servers import make_node as make_node
 from .redis_servers import redis_cluster as redis_cluster
 from .redis_servers import redis_url as redis_url
+from .session_stores import session_store as session_store
 from .sql_servers import place as place
 
 
@@ -111,5 +113,5 @@ def plugins_closed() -> cabc.Iterator[None]:
     """Close what a test has opened, so that no connection is left to the garbage collector."""
     yield
     for shared in list(forks._known):
-        if isinstance(shared, ChatMemoryPlugin):
+        if isinstance(shared, (ChatMemoryPlugin, Storage)):
             shared.close()

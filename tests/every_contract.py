@@ -1,4 +1,4 @@
-"""The whole contract, for plugins that are shared by processes and have every ability."""
+"""The whole contract but the load, for plugins that are shared by processes and have every ability."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ class EveryContract(
     contracts.CurrentThreadContract,
     contracts.LiveTurnsContract,
     contracts.MovesThreadsContract,
+    contracts.ListsThreadsContract,
+    contracts.DescribesThreadsContract,
+    contracts.PurgesThreadsContract,
     contracts.ThreadsContract,
     contracts.ForkContract,
     contracts.ProcessContract,

@@ -18,6 +18,8 @@ import redis
 from redis.cluster import RedisCluster
 from redis.exceptions import RedisClusterException
 
+from flask_chat_memory.plugins.redis_.names import escaped
+
 URL = "CHAT_MEMORY_REDIS_URL"
 REQUIRED = "CHAT_MEMORY_REQUIRE_SERVERS"
 PATIENCE = 60.0
@@ -148,11 +150,6 @@ def remove_keys(client: Client, prefix: str) -> None:
     """Delete all keys with the prefix, on every primary."""
     for key in list(client.scan_iter(f"{escaped(prefix)}*", count=1000)):
         client.delete(key)
-
-
-def escaped(text: str) -> str:
-    """Return the glob pattern that only the text itself matches."""
-    return "".join("\\" + character if character in "*?[]\\^-" else character for character in text)
 
 
 @pytest.fixture(scope="session")

@@ -41,8 +41,8 @@ def test_only_the_pointer_touches_the_session() -> None:
     assert users == ["pointer.py"]
 
 
-@pytest.mark.parametrize("folder", ["plugins", "short_term"])
-def test_plugins_and_short_term_memories_know_no_flask(folder: str) -> None:
+@pytest.mark.parametrize("folder", ["plugins", "short_term", "storage"])
+def test_plugins_storages_and_short_term_memories_know_no_flask(folder: str) -> None:
     inside = {module: names for module, names in MODULES.items() if module.startswith(f"{folder}/")}
     assert len(inside) > 3
     for module, names in inside.items():
@@ -53,12 +53,13 @@ def test_plugins_and_short_term_memories_know_no_flask(folder: str) -> None:
 
 
 FLOORS = [
-    {"values", "errors", "usage", "message"},
-    {"plugins", "short_term", "testing"},
-    {"config", "question", "provider", "visitor", "stream", "live", "repeat", "response", "location"},
+    {"values", "errors", "usage", "fields", "message", "disk"},
+    {"plugins", "short_term", "storage", "testing"},
+    {"config", "question", "provider", "visitor", "stream", "live", "repeat", "response", "location", "transfer"},
     {"turn"},
     {"asking", "unfinished"},
-    {"conversation", "resolve"},
+    {"conversation", "resolve", "session_store"},
+    {"documents"},
     {"adoption", "instances", "owner", "pointer", "web", "extension"},
 ]
 """From the ground up. A module knows its own floor and those below."""

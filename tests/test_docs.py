@@ -25,7 +25,10 @@ from flask_chat_memory import ChatMemory
 from flask_chat_memory import ConfigurationError
 from flask_chat_memory.config import CHATBOT_KEYS
 from flask_chat_memory.config import DEFAULTS
+from flask_chat_memory.plugins.documents import DocumentsPlugin
 from flask_chat_memory.plugins.file import FilePlugin
+from flask_chat_memory.plugins.flask_session import FlaskSessionPlugin
+from flask_chat_memory.plugins.flask_session import FlaskSessionPoolPlugin
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
 from flask_chat_memory.plugins.options import definitions_of
 from flask_chat_memory.plugins.options import OptionDefinition
@@ -39,7 +42,7 @@ from flask_chat_memory.web.templating import chat_widget
 ROOT = pathlib.Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.glob("*.md"))]
-PLUGIN_PAGE = DOCS / "writing-a-plugin.md"
+CONTRACT_PAGES = [DOCS / "writing-a-plugin.md", DOCS / "storage.md"]
 LANGUAGES = {"python", "shell", "text", "toml", "css", "jinja", "{toctree}", "{eval-rst}", "{include}"}
 
 Page = dict[str, t.Any]
@@ -103,7 +106,7 @@ def run_page(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> cabc.It
 
 def check_configuration(namespace: Page) -> None:
     """Set up an app with the configuration that a block assigns to names, and close it."""
-    keys = [name for name in namespace if name.startswith("CHAT_MEMORY_")]
+    keys = [name for name in namespace if name.startswith(("CHAT_MEMORY_", "SESSION_"))]
     if keys:
         app = flask.Flask("page_of_the_docs")
         app.config.update({name: namespace.pop(name) for name in keys})
@@ -234,9 +237,10 @@ def test_the_policy_of_the_security_page_carries_the_nonce_of_the_widget(run_pag
     assert f"'nonce-{nonces.pop()}'" in response.headers["Content-Security-Policy"]
 
 
-def test_the_plugin_of_the_docs_passes_the_shipped_contract(tmp_path: pathlib.Path) -> None:
-    code = "\n".join(block.code for block in python_of(PLUGIN_PAGE))
-    (tmp_path / "test_plugin_of_the_docs.py").write_text(code, encoding="utf-8")
+@pytest.mark.parametrize("page", CONTRACT_PAGES, ids=lambda page: page.stem)
+def test_what_the_docs_write_passes_the_shipped_contract(page: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    code = "\n".join(block.code for block in python_of(page))
+    (tmp_path / "test_code_of_the_docs.py").write_text(code, encoding="utf-8")
 
     run = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", str(ROOT / "pyproject.toml"), "."],
@@ -287,8 +291,15 @@ def described(definition: OptionDefinition) -> list[str]:
 def test_the_option_tables_have_every_option_as_it_is_defined() -> None:
     common = definitions_of(PluginOptions)
     tables = {"Options of all plugins": common}
-    for plugin in (SQLAlchemyPlugin, FilePlugin, RedisPlugin):
-        added = {k: v for k, v in definitions_of(plugin.Options).items() if k not in common}
+    for plugin in (
+        SQLAlchemyPlugin,
+        FilePlugin,
+        RedisPlugin,
+        FlaskSessionPlugin,
+        FlaskSessionPoolPlugin,
+        DocumentsPlugin,
+    ):
+        added = {k: v for k, v in definitions_of(plugin.Options).items() if common.get(k) != v}
         tables[f"Options of `{plugin.id}`"] = added
 
     for heading, options in tables.items():
@@ -364,6 +375,8 @@ WRONG_CONFIGURATIONS: list[dict[str, t.Any]] = [
     {"PLUGIN": "sqlalchemy", "OPTIONS": {"url": "postgresql+psycopg2://localhost/shop"}},
     {"PLUGIN": "sqlalchemy", "OPTIONS": {"url": "sqlite:///chat.sqlite3", "engine": object()}},
     {"PLUGIN": "sqlalchemy", "OPTIONS": {"engine": "sqlite:///chat.sqlite3"}},
+    {"PLUGIN": "flask_session"},
+    {"PLUGIN": "flask_session_pool", "SESSION_TYPE": "mongodb"},
     {"CHATBOTS": {"support": {"prompt": "Be brief."}}},
     {"CHATBOTS": {"support": {"options": {}}}},
     {"SHORT_TERM": [{"type": "tokens"}]},
@@ -392,7 +405,7 @@ def test_the_troubleshooting_page_quotes_the_errors_as_they_are(quoted: set[str]
     raised = set()
     for values in WRONG_CONFIGURATIONS:
         app = flask.Flask("wrong")
-        app.config.update({f"CHAT_MEMORY_{name}": value for name, value in values.items()})
+        app.config.update({name if name == "SESSION_TYPE" else f"CHAT_MEMORY_{name}": v for name, v in values.items()})
         raised.add(message_of(lambda app=app: ChatMemory(app)))  # type: ignore[misc]
 
     app = flask.Flask("right")
@@ -403,6 +416,7 @@ def test_the_troubleshooting_page_quotes_the_errors_as_they_are(quoted: set[str]
         raised.add(message_of(lambda: memory.plugin_for("sales")))
         raised.add(message_of(lambda: ChatMemory().settings))
     raised.add(message_of(unready_database))
+    raised.add(message_of(unready_sessions))
 
     assert raised == quoted
 
@@ -412,6 +426,14 @@ def unready_database() -> object:
 
     app = flask.Flask("unready")
     app.config.update(CHAT_MEMORY_PLUGIN="sqlalchemy", CHAT_MEMORY_OPTIONS={"engine": SQLAlchemy()})
+    memory = ChatMemory(app)
+    with app.app_context():
+        return memory.plugin
+
+
+def unready_sessions() -> object:
+    app = flask.Flask("unready")
+    app.config.update(CHAT_MEMORY_PLUGIN="flask_session", SESSION_TYPE="redis")
     memory = ChatMemory(app)
     with app.app_context():
         return memory.plugin

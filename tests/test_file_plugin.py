@@ -19,13 +19,13 @@ from flask_chat_memory import ChatMemory
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import ConfigurationError
 from flask_chat_memory import StorageError
+from flask_chat_memory.disk.locks import COUNT
 from flask_chat_memory.errors import CorruptRecord
-from flask_chat_memory.plugins.base import Appended
-from flask_chat_memory.plugins.base import LiveTurn
-from flask_chat_memory.plugins.base import Scope
 from flask_chat_memory.plugins.file import FilePlugin
 from flask_chat_memory.plugins.file_.blocks import BLOCK
-from flask_chat_memory.plugins.file_.locks import COUNT
+from flask_chat_memory.plugins.records import Appended
+from flask_chat_memory.plugins.records import LiveTurn
+from flask_chat_memory.plugins.records import Scope
 from flask_chat_memory.testing import ManualClock
 from flask_chat_memory.testing.contracts.forks import Child
 from flask_chat_memory.testing.contracts.forks import Say

@@ -15,11 +15,11 @@ import pytest
 
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import StorageError
-from flask_chat_memory.plugins.base import Appended
-from flask_chat_memory.plugins.base import LiveTurn
-from flask_chat_memory.plugins.base import Scope
 from flask_chat_memory.plugins.file import FilePlugin
 from flask_chat_memory.plugins.file_.body import KEYS_KEPT
+from flask_chat_memory.plugins.records import Appended
+from flask_chat_memory.plugins.records import LiveTurn
+from flask_chat_memory.plugins.records import Scope
 from flask_chat_memory.testing.contracts.forks import Child
 from flask_chat_memory.testing.contracts.forks import Say
 from flask_chat_memory.testing.contracts.parts import answer
@@ -46,6 +46,11 @@ def fill(plugin: FilePlugin) -> None:
     plugin.start_turn(OWNER, THREAD, ask("live"), key="question:live", live=LIVE)
 
 
+def describe(plugin: FilePlugin) -> None:
+    fill(plugin)
+    plugin.update_thread(OWNER, THREAD, title="old")
+
+
 def fill_to_the_brim(plugin: FilePlugin) -> None:
     for number in range(KEYS_KEPT // 2 + 1):
         plugin.append_messages(OWNER, THREAD, exchange(str(number)))
@@ -63,6 +68,13 @@ CHANGES: dict[str, tuple[dict[str, t.Any], Change, Change]] = {
     "save": ({}, fill, lambda plugin: plugin.save_messages(OWNER, THREAD, exchange("2"))),
     "clear": ({}, fill, lambda plugin: plugin.clear_messages(OWNER, THREAD)),
     "delete": ({}, fill, lambda plugin: plugin.delete_thread(OWNER, THREAD)),
+    "describe": ({}, describe, lambda plugin: plugin.update_thread(OWNER, THREAD, title="new", pinned=True)),
+    "save what is described": ({}, describe, lambda plugin: plugin.save_messages(OWNER, THREAD, exchange("2"))),
+    "purge": (
+        {},
+        lambda plugin: plugin.append_messages(OWNER, THREAD, exchange("1"), key="k"),
+        lambda plugin: plugin.purge_thread(OWNER, THREAD, 5e9),
+    ),
     "start": ({}, fill, lambda plugin: plugin.start_turn(OWNER, THREAD, ask("2"), key="k", live=LIVE)),
     "end": (
         {},
@@ -86,7 +98,9 @@ def seen(folder: pathlib.Path, options: dict[str, t.Any]) -> dict[str, t.Any]:
             if plugin.has_thread(scope, thread_id):
                 messages = [(message.sequence, message.text) for message in plugin.load_messages(scope, thread_id)]
                 live = [turn.turn for turn in plugin.live_turns(scope, thread_id)]
-                found[f"{scope.owner} {thread_id}"] = (messages, live)
+                told = plugin.find_thread(scope, thread_id)
+                described = None if told is None else (told.title, told.pinned, told.messages)
+                found[f"{scope.owner} {thread_id}"] = (messages, live, described)
     return found
 
 
@@ -136,7 +150,7 @@ def test_a_kill_at_any_write_leaves_the_old_or_the_new(tmp_path: pathlib.Path, c
         assert outcome in (before, after)
         plugin = make(folder, **options)
         make_change(plugin)
-        if change in ("move", "delete", "clear"):
+        if change in ("move", "delete", "clear", "describe", "purge"):
             assert seen(folder, options) == after
         appended = plugin.append_messages(Scope("user:3"), THREAD, [ask("next")])
         assert appended == Appended(THREAD, 1)
@@ -147,7 +161,7 @@ def test_a_kill_at_any_write_leaves_the_old_or_the_new(tmp_path: pathlib.Path, c
     assert len(outcomes) > 3
 
 
-@pytest.mark.parametrize("change", sorted(CHANGES.keys() - {"delete"}))
+@pytest.mark.parametrize("change", sorted(CHANGES.keys() - {"delete", "purge"}))
 def test_a_full_disk_leaves_what_was_there(tmp_path: pathlib.Path, change: str) -> None:
     options, prepare, make_change = CHANGES[change]
     plugin = make(tmp_path / "chat", **options)

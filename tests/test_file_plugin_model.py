@@ -10,12 +10,12 @@ import typing as t
 import pytest
 
 from flask_chat_memory import ChatMessage
-from flask_chat_memory.plugins.base import LiveTurn
-from flask_chat_memory.plugins.base import Scope
 from flask_chat_memory.plugins.file import FilePlugin
 from flask_chat_memory.plugins.file_ import batches
 from flask_chat_memory.plugins.file_ import blocks
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
+from flask_chat_memory.plugins.records import LiveTurn
+from flask_chat_memory.plugins.records import Scope
 from flask_chat_memory.testing import ManualClock
 
 SCOPES = [Scope("user:1"), Scope("anon:2")]
@@ -38,11 +38,13 @@ class History:
     def step(self) -> None:
         calls = [self.ask] * 6 + [self.answer] * 5 + [self.exchange] * 3 + [self.load] * 4
         calls += [self.remark, self.repeat, self.save, self.clear, self.delete, self.renew, self.move, self.wait]
+        calls += [self.describe]
         # Which of two that were idle equally long goes first is not promised.
         self._clock.advance(0.25)
         self._random.choice(calls)()
         for scope in SCOPES:
             self.both("current_thread", scope)
+            self.both("list_threads", scope)
             for thread_id in THREADS:
                 self.both("has_thread", scope, thread_id)
                 self.both("load_messages", scope, thread_id)
@@ -55,6 +57,11 @@ class History:
             sequences = [[message.sequence for message in result] for result in results]
             assert sequences[0] == sequences[1], (method, arguments, more)
         return results[0]
+
+    def describe(self) -> None:
+        scope, thread_id = self.place()
+        changes = {"title": self.name(), "pinned": self._random.random() < 0.5}
+        self.both("update_thread", scope, thread_id, **changes)
 
     def ask(self) -> None:
         turn, (scope, thread_id) = self.name(), self.place()

@@ -255,3 +255,27 @@ def test_a_corrupt_row_is_reported_and_its_text_is_not_quoted(row: bytes) -> Non
 def test_a_row_that_names_a_class_is_plain_data() -> None:
     row = '{"role": "user", "__class__": "os.system", "type": "constructor", "method": "eval"}'
     assert ChatMessage.from_json(row).to_dict() == json.loads(row)
+
+
+def test_rows_load_as_one_by_one() -> None:
+    given = [ChatMessage.from_dict(FULL), ChatMessage("user", "x"), ChatMessage("tool", "r", tool_call_id="c1")]
+    texts = [message.to_json() for message in given]
+    loaded = ChatMessage.from_rows([*enumerate(texts, 1), (4, texts[0].decode())])
+    assert loaded == [*given, given[0]]
+    assert [(message.sequence, message.append_key) for message in loaded] == [(n, None) for n in (1, 2, 3, 4)]
+    assert [message.to_json() for message in loaded[:3]] == texts
+
+
+@pytest.mark.parametrize("corrupt", ['{"role": "robot"}', "", '{"role": "tool"}', '{"role": "user"},{"role": "user"}'])
+def test_a_corrupt_row_among_others_is_named(corrupt: str) -> None:
+    fine = '{"role": "user", "mine": 1}'
+    with pytest.raises(CorruptRecord, match="the stored message 2 cannot be read"):
+        ChatMessage.from_rows([(1, fine), (2, corrupt), (3, fine)])
+
+
+def test_messages_of_one_origin_share_nothing_that_can_be_changed() -> None:
+    message = ChatMessage.from_dict(FULL)
+    numbered = message.numbered(1)
+    for given in (numbered.metadata, numbered.tool_calls, numbered.content, numbered.to_dict()["of_the_site"]):
+        t.cast(t.Any, given).clear()
+    assert message == numbered == ChatMessage.from_dict(FULL)

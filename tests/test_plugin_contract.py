@@ -1,10 +1,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import contextlib
 import pathlib
-import shutil
-import sqlite3
 import subprocess
 import sys
 import typing as t
@@ -14,18 +11,18 @@ import pytest
 from flask_chat_memory import ChatMemoryPlugin
 from flask_chat_memory import Scope
 from flask_chat_memory.plugins.file import FilePlugin
-from flask_chat_memory.plugins.file_.names import Names
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
-from flask_chat_memory.plugins.sql.tables import thread_key
 from flask_chat_memory.plugins.sqlalchemy import SQLAlchemyPlugin
 from flask_chat_memory.testing import contracts
 from flask_chat_memory.testing.contracts.failures import BreakStore
 from flask_chat_memory.testing.contracts.failures import Damage
 from flask_chat_memory.testing.contracts.parts import MakePlugin
+from tests.broken_stores import damage_file
+from tests.broken_stores import damage_sqlite
+from tests.broken_stores import put_in_the_way
+from tests.broken_stores import run_sqlite
 from tests.every_contract import EveryContract
 from tests.five_methods import FiveMethodsPlugin
-
-RunSQL = cabc.Callable[..., None]
 
 
 class TestInMemory(
@@ -37,6 +34,9 @@ class TestInMemory(
     contracts.CurrentThreadContract,
     contracts.LiveTurnsContract,
     contracts.MovesThreadsContract,
+    contracts.ListsThreadsContract,
+    contracts.DescribesThreadsContract,
+    contracts.PurgesThreadsContract,
     contracts.ThreadsContract,
     contracts.ForkContract,
 ):
@@ -45,28 +45,15 @@ class TestInMemory(
         return lambda **options: InMemoryPlugin(options)
 
 
-class TestSQLAlchemy(EveryContract):
+class TestSQLAlchemy(EveryContract, contracts.LoadContract):
     @pytest.fixture
-    def run_sql(self, tmp_path: pathlib.Path) -> RunSQL:
-        def run(statement: str, *parameters: object) -> None:
-            with contextlib.closing(sqlite3.connect(tmp_path / "chat.sqlite3")) as connection, connection:
-                connection.execute(statement, parameters)
-
-        return run
+    def damage(self, tmp_path: pathlib.Path) -> Damage:
+        path = tmp_path / "chat.sqlite3"
+        return lambda _plugin, scope, thread_id: damage_sqlite(path, "chat_memory_", scope, thread_id)
 
     @pytest.fixture
-    def damage(self, run_sql: RunSQL) -> Damage:
-        newest = "SELECT max(sequence) FROM chat_memory_message WHERE thread_key = ?"
-        update = f"UPDATE chat_memory_message SET body = '{{{{' WHERE thread_key = ? AND sequence = ({newest})"
-
-        def damage(_plugin: ChatMemoryPlugin, scope: Scope, thread_id: str) -> None:
-            run_sql(update, thread_key(scope, thread_id), thread_key(scope, thread_id))
-
-        return damage
-
-    @pytest.fixture
-    def break_store(self, run_sql: RunSQL) -> BreakStore:
-        return lambda _plugin: run_sql("DROP TABLE chat_memory_thread")
+    def break_store(self, tmp_path: pathlib.Path) -> BreakStore:
+        return lambda _plugin: run_sqlite(tmp_path / "chat.sqlite3", "DROP TABLE chat_memory_thread")
 
     @pytest.fixture
     def make_plugin(self, tmp_path: pathlib.Path) -> cabc.Iterator[MakePlugin]:
@@ -81,28 +68,18 @@ class TestSQLAlchemy(EveryContract):
             plugin.close()
 
 
-class TestFile(EveryContract):
+class TestFile(EveryContract, contracts.LoadContract):
     @pytest.fixture
     def make_plugin(self, tmp_path: pathlib.Path) -> MakePlugin:
         return lambda **options: FilePlugin({"folder": str(tmp_path), **options})
 
     @pytest.fixture
     def damage(self, tmp_path: pathlib.Path) -> Damage:
-        names = Names(str(tmp_path))
-
-        def damage(_plugin: ChatMemoryPlugin, scope: Scope, thread_id: str) -> None:
-            body = pathlib.Path(names.thread(scope, thread_id).body)
-            body.write_bytes(b"\n".join([*body.read_bytes().splitlines()[:-1], b"{{", b""]))
-
-        return damage
+        return lambda _plugin, scope, thread_id: damage_file(tmp_path, scope, thread_id)
 
     @pytest.fixture
     def break_store(self, tmp_path: pathlib.Path) -> BreakStore:
-        def break_store(_plugin: ChatMemoryPlugin) -> None:
-            shutil.rmtree(tmp_path / "conversations")
-            (tmp_path / "conversations").write_text("in the way")
-
-        return break_store
+        return lambda _plugin: put_in_the_way(tmp_path)
 
 
 class TestFiveMethods(

@@ -17,7 +17,7 @@ from flask_chat_memory import ChatMessage
 from flask_chat_memory import LiveTurn
 from flask_chat_memory import Scope
 from flask_chat_memory import StorageError
-from flask_chat_memory.plugins.base import Appended
+from flask_chat_memory.plugins.records import Appended
 from flask_chat_memory.plugins.redis import RedisPlugin
 from flask_chat_memory.plugins.redis_.names import index_name
 

@@ -11,39 +11,28 @@ import redis
 from redis.cluster import RedisCluster
 
 from flask_chat_memory import ChatMemoryPlugin
-from flask_chat_memory import Scope
 from flask_chat_memory.plugins.redis import RedisPlugin
-from flask_chat_memory.plugins.redis_.names import index_name
-from flask_chat_memory.plugins.redis_.names import thread_digest
+from flask_chat_memory.testing import contracts
 from flask_chat_memory.testing.contracts.failures import BreakStore
 from flask_chat_memory.testing.contracts.failures import Damage
 from flask_chat_memory.testing.contracts.parts import MakePlugin
 
+from .broken_stores import damage_redis
+from .broken_stores import take_over_redis
 from .every_contract import EveryContract
 from .redis_servers import Client
 from .redis_servers import Cluster
-from .redis_servers import escaped
 from .redis_servers import remove_keys
 
 
 class AllContracts(EveryContract):
     @pytest.fixture
     def damage(self, cleaner: Client, key_prefix: str) -> Damage:
-        def damage(_plugin: ChatMemoryPlugin, scope: Scope, thread_id: str) -> None:
-            key = f"{index_name(key_prefix, scope)}:{thread_digest(thread_id)}:messages"
-            cleaner.zremrangebyscore(key, 2, 2)
-            cleaner.zadd(key, {"2 {{": 2})
-
-        return damage
+        return lambda _plugin, scope, thread_id: damage_redis(cleaner, key_prefix, scope, thread_id)
 
     @pytest.fixture
     def break_store(self, cleaner: Client, key_prefix: str) -> BreakStore:
-        def break_store(_plugin: ChatMemoryPlugin) -> None:
-            for key in list(cleaner.scan_iter(f"{escaped(key_prefix)}*", count=1000)):
-                cleaner.delete(key)
-                cleaner.rpush(key, "of another program")
-
-        return break_store
+        return lambda _plugin: take_over_redis(cleaner, key_prefix)
 
 
 @contextlib.contextmanager
@@ -61,7 +50,7 @@ def making(cleaner: Client, /, **where: t.Any) -> cabc.Iterator[MakePlugin]:
     remove_keys(cleaner, where["key_prefix"])
 
 
-class TestRedisURL(AllContracts):
+class TestRedisURL(AllContracts, contracts.LoadContract):
     @pytest.fixture
     def cleaner(self, redis_url: str) -> cabc.Iterator[Client]:
         with redis.Redis.from_url(redis_url) as client:
@@ -85,7 +74,7 @@ class TestRedisClientThatDecodes(AllContracts):
             yield make
 
 
-class TestRedisCluster(AllContracts):
+class TestRedisCluster(AllContracts, contracts.LoadContract):
     @pytest.fixture
     def cleaner(self, redis_cluster: Cluster) -> cabc.Iterator[Client]:
         with RedisCluster.from_url(redis_cluster.url) as client:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import collections.abc as cabc
+import dataclasses
 import functools
+import logging
 import typing as t
 
 import pytest
@@ -17,17 +20,17 @@ from flask_chat_memory import CorruptRecord
 from flask_chat_memory import LiveTurn
 from flask_chat_memory import Scope
 from flask_chat_memory import StorageError
-from flask_chat_memory.plugins.base import Appended
+from flask_chat_memory.plugins.records import Appended
 from flask_chat_memory.plugins.redis import RedisPlugin
 from flask_chat_memory.plugins.redis import SLACK
 from flask_chat_memory.plugins.redis_ import scripts
+from flask_chat_memory.plugins.redis_.names import escaped
 from flask_chat_memory.plugins.redis_.names import index_name
 from flask_chat_memory.plugins.redis_.names import thread_digest
 from flask_chat_memory.plugins.redis_.names import types_of
 from flask_chat_memory.testing import ManualClock
 from flask_chat_memory.testing.contracts.parts import together
 
-from .redis_servers import escaped
 from .redis_servers import Node
 from .redis_servers import remove_keys
 
@@ -143,9 +146,9 @@ def test_all_keys_of_a_scope_are_in_one_slot_and_name_nothing_of_a_visitor(
     for thread_id in ("thread*", "{thread}", "thread"):
         plugin.append_messages(scope, thread_id, exchange("1"), key="q*")
     names = keys_of(client, key_prefix)
-    assert len(names) == 2 + 3 * 4
+    assert len(names) == 2 + 3 * 3
     assert len({key_slot(name.encode()) for name in names}) == 1
-    assert not [name for name in names if set(name.removeprefix(key_prefix)) - set("{}:0123456789abcdefcurntmsagfodky")]
+    assert not [name for name in names if set(name.removeprefix(key_prefix)) - set("{}:0123456789abcdefcurntmsagfouby")]
     plugin.delete_thread(scope, "thread")
     assert plugin.has_thread(scope, "thread*")
     assert plugin.has_thread(scope, "{thread}")
@@ -174,6 +177,21 @@ def test_all_keys_have_one_deadline_which_every_write_refreshes(
         assert len(before) == len(found) == 1, name
         assert 0 < max(client.pttl(key) for key in keys_of(client, key_prefix)) <= (1001 + SLACK) * 1000
     assert plugin.has_thread(OWNER, THREAD)
+
+
+def test_a_deadline_that_is_about_right_is_left(make_plugin: MakePlugin, client: redis.Redis, key_prefix: str) -> None:
+    plugin = make_plugin(expiry=100_000)
+    clock = plugin.clock = ManualClock()
+    CALLS["append"](plugin)
+    before = set_of_deadlines(client, key_prefix)
+    clock.advance(400)
+    plugin.append_messages(OWNER, THREAD, exchange("2"), key="k2")
+    assert set_of_deadlines(client, key_prefix) == before
+    clock.advance(200)
+    plugin.append_messages(OWNER, THREAD, exchange("3"), key="k3")
+    after = set_of_deadlines(client, key_prefix)
+    assert len(after) == 1
+    assert after != before
 
 
 def set_of_deadlines(client: redis.Redis, prefix: str) -> set[int]:
@@ -269,8 +287,8 @@ def test_a_prefix_with_glob_characters_meets_no_foreign_key(
     assert keys_of(client, prefix) == []
 
 
-PARTS_READ = ["", ":current", f":{thread_digest(THREAD)}", f":{thread_digest(THREAD)}:messages"]
-PARTS_WRITTEN = [f":{thread_digest(THREAD)}:found", f":{thread_digest(THREAD)}:keys"]
+PARTS_READ = ["", ":current", f":{thread_digest(THREAD)}:messages"]
+PARTS_WRITTEN = [f":{thread_digest(THREAD)}:found"]
 
 
 @pytest.mark.parametrize(
@@ -287,12 +305,12 @@ def test_a_key_of_another_type_is_named_and_nothing_is_changed(
     plugin.append_messages(OWNER, THREAD, [user("0", "q-1", "t")], key="k0")
     misplaced = f"{index_name(key_prefix, OWNER)}{part}"
     client.delete(misplaced)
-    client.rpush(misplaced, "hunter2")
+    client.set(misplaced, "hunter2") if part != ":current" else client.rpush(misplaced, "hunter2")
     before = contents(client, key_prefix)
     try:
         CALLS[call](plugin)
     except StorageError as error:
-        assert f"the key {misplaced!r} is a list" in str(error)
+        assert f"the key {misplaced!r} is a {t.cast(str, client.type(misplaced))}, not" in str(error)
         assert "hunter2" not in str(error)
         assert isinstance(error.__cause__, redis.ResponseError)
     else:
@@ -301,14 +319,13 @@ def test_a_key_of_another_type_is_named_and_nothing_is_changed(
     assert contents(client, key_prefix) == before
 
 
-@pytest.mark.parametrize("member", ["no sequence", "9 {half", '9 {"role": "nobody"}'])
+@pytest.mark.parametrize("element", ["no sequence", f"{2:016d} {{half", f'{2:016d} {{"role": "nobody"}}'])
 def test_a_corrupt_message_is_reported_and_kept(
-    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str, member: str
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str, element: str
 ) -> None:
     plugin = make_plugin()
-    CALLS["append"](plugin)
-    key = f"{index_name(key_prefix, OWNER)}:{thread_digest(THREAD)}:messages"
-    client.zadd(key, {member: 9})
+    plugin.append_messages(OWNER, THREAD, exchange("1"))
+    client.lset(f"{index_name(key_prefix, OWNER)}:{thread_digest(THREAD)}:messages", 1, element)
     before = contents(client, key_prefix)
     for load in ("load", "load before", "load after", "load current"):
         with pytest.raises(CorruptRecord):
@@ -316,15 +333,13 @@ def test_a_corrupt_message_is_reported_and_kept(
     assert contents(client, key_prefix) == before
 
 
-@pytest.mark.parametrize("member", ["no sequence", "2 {half", '2 ["a list"]'])
+@pytest.mark.parametrize("element", ["no sequence", f"{2:016d} {{half", f'{2:016d} ["a list"]'])
 def test_a_corrupt_message_does_not_leave_half_a_batch(
-    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str, member: str
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str, element: str
 ) -> None:
     plugin = make_plugin(max_messages=2)
     plugin.append_messages(OWNER, THREAD, exchange("1"))
-    key = f"{index_name(key_prefix, OWNER)}:{thread_digest(THREAD)}:messages"
-    client.zremrangebyscore(key, 2, 2)
-    client.zadd(key, {member: 2})
+    client.lset(f"{index_name(key_prefix, OWNER)}:{thread_digest(THREAD)}:messages", 1, element)
     plugin.append_messages(OWNER, THREAD, [user("2"), user("3"), user("4")], key="k")
     assert texts(plugin.load_messages(OWNER, THREAD)) == ["3", "4"]
     assert plugin.append_messages(OWNER, THREAD, [user("5")], key="k") == Appended(THREAD, 3, repeated=True)
@@ -337,9 +352,10 @@ def test_what_is_trimmed_or_forgotten_takes_no_room(
     for n in range(400):
         plugin.append_messages(OWNER, THREAD, exchange(str(n)), key=f"k{n}")
     thread = f"{index_name(key_prefix, OWNER)}:{thread_digest(THREAD)}"
-    assert client.zcard(f"{thread}:messages") == 4 + 1
-    assert client.hlen(f"{thread}:found") == 4 + 2
-    assert 100 <= client.hlen(f"{thread}:keys") <= 150
+    assert client.llen(f"{thread}:messages") == 4 + 1
+    found = collections.Counter(name[:2] for name in client.hkeys(f"{thread}:found"))
+    assert (found["m:"], found["t:"]) == (4, 2)
+    assert 100 <= found["k:"] == found["o:"] <= 150
     assert plugin.append_messages(OWNER, THREAD, exchange("x"), key="k300") == Appended(THREAD, 601, repeated=True)
 
 
@@ -459,3 +475,89 @@ def test_threads_of_the_process_work_at_once(make_plugin: MakePlugin) -> None:
     plugin = make_plugin()
     together([functools.partial(plugin.append_messages, OWNER, THREAD, exchange(str(n)), key=str(n)) for n in range(8)])
     assert len(plugin.load_messages(OWNER, THREAD)) == 16
+
+
+def test_a_turn_under_an_absent_id_begins_and_ends_in_the_ongoing_thread(make_plugin: MakePlugin) -> None:
+    plugin = make_plugin()
+    plugin.append_messages(OWNER, THREAD, exchange("1"))
+    live = LiveTurn("t-1", "q-3", "a-3", plugin.clock() + 30)
+    assert plugin.start_turn(OWNER, "absent", user("3", "q-3"), key="q3", live=live) == Appended(THREAD, 3)
+    assert plugin.live_turns(OWNER, THREAD) == [live]
+    ended = plugin.end_turn(OWNER, "absent", "t-1", [user("4")], key="a3", reply_to="q-3")
+    assert ended == Appended(THREAD, 4)
+    assert plugin.live_turns(OWNER, THREAD) == []
+    plugin.start_turn(OWNER, "absent", user("5", "q-5"), key="q5", live=LiveTurn("t-2", "q-5", "a-5", live.lease))
+    assert plugin.end_turn(OWNER, "absent", "t-2", [user("6")], key="a5", reply_to="gone") is None
+    assert plugin.live_turns(OWNER, THREAD) == []
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        exchange("2"),
+        exchange("2") + exchange("3"),
+        [user("without id or turn")],
+        [ChatMessage("assistant", "late", id="a", turn="1")],
+        [user("more", turn="4")] * 2001,
+    ],
+    ids=["an exchange", "two turns", "no names", "an earlier turn", "many at once"],
+)
+def test_the_short_way_to_append_leaves_what_the_long_one_does(
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str, messages: list[ChatMessage]
+) -> None:
+    plugin = make_plugin(threads="many")
+    plugin.clock = ManualClock()
+    stored = []
+    for thread_id in (THREAD, "thread-2"):
+        plugin.append_messages(OWNER, thread_id, exchange("1"), key="k1")
+        if thread_id != THREAD:
+            # Without an ongoing thread it takes the long way.
+            client.delete(f"{index_name(key_prefix, OWNER)}:current")
+        assert plugin.append_messages(OWNER, thread_id, messages, key="k2", reply_to="q-1") == Appended(thread_id, 3)
+        assert plugin.append_messages(OWNER, thread_id, messages, key="k2") == Appended(thread_id, 3, repeated=True)
+        key = f"{index_name(key_prefix, OWNER)}:{thread_digest(thread_id)}"
+        found = t.cast("dict[str, str]", client.hgetall(f"{key}:found"))
+        thread = plugin.find_thread(OWNER, thread_id)
+        assert thread
+        del found["born"]
+        loaded = plugin.load_messages(OWNER, thread_id)
+        stored.append((found, loaded, [message.sequence for message in loaded], dataclasses.replace(thread, id="")))
+    assert stored[0] == stored[1]
+
+
+def test_a_thread_that_cannot_be_read_is_passed_over_by_who_goes_through_all(
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    plugin = make_plugin(threads="many")
+    for name in ("1", "2", "3"):
+        plugin.append_messages(OWNER, f"thread-{name}", exchange(name))
+    index = index_name(key_prefix, OWNER)
+    client.lset(f"{index}:{thread_digest('thread-1')}:messages", -1, "no head")
+    client.hdel(f"{index}:{thread_digest('thread-2')}:about", "owner")
+    client.hset(f"{index}:{thread_digest('gone')}:about", "owner", "x")
+    with caplog.at_level(logging.WARNING):
+        assert [thread.id for _, thread in plugin.all_threads()] == ["thread-3"]
+    assert len(caplog.records) == 2
+
+
+def test_going_through_all_threads_meets_no_foreign_key(
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str
+) -> None:
+    prefix = f"{key_prefix}c*[a-z]?\\:"
+    for other in (f"{key_prefix}cat:", f"{key_prefix}c*aa\\:"):
+        make_plugin(key_prefix=other).append_messages(OWNER, THREAD, exchange("1"))
+    plugin = make_plugin(key_prefix=prefix)
+    assert list(plugin.all_threads()) == []
+    plugin.append_messages(OTHER, THREAD, exchange("1"))
+    assert [scope for scope, _ in plugin.all_threads()] == [OTHER]
+
+
+def test_an_entry_without_a_thread_is_dropped_by_the_list(
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str
+) -> None:
+    plugin = make_plugin(threads="many")
+    plugin.append_messages(OWNER, THREAD, exchange("1"))
+    index = index_name(key_prefix, OWNER)
+    client.zadd(index, {thread_digest(f"gone-{n}"): n for n in range(120)})
+    assert [thread.id for thread in plugin.list_threads(OWNER)] == [THREAD]
+    assert client.zcard(index) == 1

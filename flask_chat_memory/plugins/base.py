@@ -1,81 +1,24 @@
-"""The contract of a memory plugin: five required operations, two defaults, and abilities that it may have besides."""
+"""The contract of a memory plugin: five required operations and two defaults."""
 
 from __future__ import annotations
 
 import abc
 import collections.abc as cabc
 import contextlib
-import dataclasses
 import threading
 import time
 import typing as t
 
-from ..errors import MissingOwner
 from ..message import ChatMessage
-from ..values import clean
+from .abilities import CurrentThread
 from .forks import rest_in_forks
 from .options import PluginOptions
+from .records import Appended
+from .records import Scope
 from .rules import check_append
 from .rules import trim
 
-MAX_OWNER = 255
-MAX_CHATBOT = 64
-
 Clock = cabc.Callable[[], float]
-
-
-@dataclasses.dataclass(frozen=True)
-class Scope:
-    """Whose conversations of which chatbot: the first argument of every storage operation.
-
-    :param owner: ``user:<id>``, ``anon:<token>`` or the site's own; 1 to 255 characters.
-    :raises MissingOwner: if there is no owner, or it cannot be stored.
-    """
-
-    owner: str
-    chatbot: str = "default"
-
-    def __post_init__(self) -> None:
-        if not is_owner(self.owner):
-            raise MissingOwner(f"an owner is text of 1 to {MAX_OWNER} characters without NUL")
-        if not _is_name(self.chatbot, MAX_CHATBOT):
-            raise ValueError(f"a chatbot is named by text of 1 to {MAX_CHATBOT} characters without NUL")
-
-
-def is_owner(value: object) -> bool:
-    """Tell whether a value can be an owner: text of 1 to 255 characters that every store can hold."""
-    return _is_name(value, MAX_OWNER)
-
-
-def _is_name(value: object, longest: int) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= longest and clean(value) == value
-
-
-@dataclasses.dataclass(frozen=True)
-class Appended:
-    """Where a batch of messages is stored.
-
-    :param thread_id: the thread it went to.
-    :param sequence: of the first message of the batch; 0 for an empty batch.
-    :param repeated: the key was known already: nothing was written, the rest tells of the stored batch.
-    """
-
-    thread_id: str
-    sequence: int
-    repeated: bool = False
-
-
-@dataclasses.dataclass(frozen=True)
-class LiveTurn:
-    """The record of a turn that is being answered.
-
-    :param lease: UNIX time in seconds until which the turn counts as running, unless it is renewed.
-    """
-
-    turn: str
-    question_id: str
-    answer_id: str
-    lease: float
 
 
 class ChatMemoryPlugin(abc.ABC):
@@ -95,6 +38,8 @@ class ChatMemoryPlugin(abc.ABC):
     id: t.ClassVar[str] = ""
     label: t.ClassVar[str] = ""
     description: t.ClassVar[str] = ""
+    storage: t.ClassVar[str | None] = None
+    """The kind of :class:`Storage` that keeps documents beside the threads, where its options of the same names say."""
     shared_by_processes: t.ClassVar[bool] = False
     """Whether laws about several writers hold across processes, too."""
 
@@ -219,67 +164,3 @@ class ChatMemoryPlugin(abc.ABC):
     def after_fork(self) -> None:
         """Start afresh in a child process: the lock, and connections that the parent goes on using."""
         self.lock = threading.RLock()
-
-
-class CurrentThread(abc.ABC):
-    """The ability to find a scope's one ongoing thread.
-
-    A scope's first append makes its thread the current one. It counts as none once it is deleted or expired.
-    """
-
-    @abc.abstractmethod
-    def current_thread(self, scope: Scope) -> str | None:
-        """Return the id of the scope's current thread."""
-
-    @abc.abstractmethod
-    def load_current(self, scope: Scope, *, limit: int | None = None) -> tuple[str | None, list[ChatMessage]]:
-        """Return the id of the current thread and its newest messages, in one round trip."""
-
-
-class KeepsLiveTurns(abc.ABC):
-    """The ability to tell a turn that is being answered from one whose process died.
-
-    The live record starts with the question and ends with the answer, each in one step with the message. A record
-    whose lease has run out is dead: the next reader ends the turn.
-    """
-
-    @abc.abstractmethod
-    def start_turn(self, scope: Scope, thread_id: str, question: ChatMessage, *, key: str, live: LiveTurn) -> Appended:
-        """Append the question and start the live record, unless the key is known already."""
-
-    @abc.abstractmethod
-    def renew_turns(self, turns: cabc.Collection[tuple[Scope, str, str]], lease: float) -> None:
-        """Extend the leases of turns (scope, thread id, turn id), all of one process, to the UNIX time ``lease``.
-
-        Turns that have ended in the meantime are passed over.
-        """
-
-    @abc.abstractmethod
-    def end_turn(
-        self,
-        scope: Scope,
-        thread_id: str,
-        turn: str,
-        messages: cabc.Sequence[ChatMessage],
-        *,
-        key: str,
-        reply_to: str,
-    ) -> Appended | None:
-        """Append the answer as :meth:`ChatMemoryPlugin.append_messages` does and remove the live record."""
-
-    @abc.abstractmethod
-    def live_turns(self, scope: Scope, thread_id: str) -> list[LiveTurn]:
-        """Return the live records of the thread, dead ones included."""
-
-
-class MovesThreads(abc.ABC):
-    """The ability to give the threads of one scope to another."""
-
-    @abc.abstractmethod
-    def move_threads(self, source: Scope, target: Scope) -> int:
-        """Move all threads of ``source`` that have no running turn; return how many were left for that reason.
-
-        With ``threads="one"`` and an existing conversation of ``target``, the messages of the current thread are
-        appended to it as one batch with the key ``"adopt:" + thread id``, ids and times kept, and the thread is
-        deleted. Interrupted anywhere, it can be repeated with the same result.
-        """

@@ -8,26 +8,28 @@ import os
 import time
 import typing as t
 
+from ..disk.files import DiskErrors
+from ..disk.locks import Locks
 from ..errors import ConfigurationError
 from ..errors import CorruptRecord
 from ..message import ChatMessage
-from .base import Appended
+from .abilities import CurrentThread
+from .abilities import KeepsLiveTurns
+from .abilities import MovesThreads
 from .base import ChatMemoryPlugin
 from .base import Clock
-from .base import CurrentThread
-from .base import KeepsLiveTurns
-from .base import LiveTurn
-from .base import MovesThreads
-from .base import Scope
-from .file_.disk import DiskErrors
 from .file_.lines import Entry
-from .file_.locks import Locks
+from .file_.listing import FileThreads
 from .file_.moving import move
 from .file_.names import Names
+from .file_.names import scope_name
 from .file_.threads import Threads
 from .file_.writing import Writer
 from .options import Option
 from .options import PluginOptions
+from .records import Appended
+from .records import LiveTurn
+from .records import Scope
 from .registry import chat_memory_plugin
 from .rules import check_append
 from .rules import check_range
@@ -42,9 +44,10 @@ T = t.TypeVar("T")
     label="Files",
     description="Conversations as readable files in a folder of a local disk.",
 )
-class FilePlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
+class FilePlugin(FileThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
     """Keeps each thread in a file of its own. Reading takes no lock."""
 
+    storage = "file"
     shared_by_processes = True
 
     class Options(PluginOptions, frozen=True, kw_only=True):
@@ -73,7 +76,7 @@ class FilePlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
             raise ConfigurationError("file: outside an app, give folder")
         self._names = Names(os.path.abspath(self.options.folder))
         self._locks = Locks(self._names.locks)
-        self._errors = DiskErrors()
+        self._errors = DiskErrors("the folder of the conversations")
 
     def create_thread_id(self) -> str:
         return new_id()
@@ -214,5 +217,5 @@ class FilePlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
 
     @contextlib.contextmanager
     def _writing(self, *scopes: Scope) -> cabc.Iterator[Writer]:
-        with self._errors, self._locks.hold(self.lock, *scopes):
+        with self._errors, self._locks.hold(self.lock, *map(scope_name, scopes)):
             yield Writer(self._names, self.options, self.clock())

@@ -67,18 +67,24 @@ class ReadersGate:
 # One fork at a time; held from before the fork until after it.
 _forking = threading.Lock()
 _known: weakref.WeakSet[Forkable] = weakref.WeakSet()
+_inner: weakref.WeakSet[Forkable] = weakref.WeakSet()
 _resting: list[Forkable] = []
 
 
-def rest_in_forks(shared: Forkable) -> None:
-    """Let an object finish what it does under its lock before the process forks."""
+def rest_in_forks(shared: Forkable, *, inner: bool = False) -> None:
+    """Let an object finish what it does under its lock before the process forks.
+
+    :param inner: others use it while they hold their own locks, which must be free before its lock is taken.
+    """
     with _forking:
         _known.add(shared)
+        if inner:
+            _inner.add(shared)
 
 
 def _before() -> None:
     _forking.acquire()
-    for shared in sorted(_known, key=id):
+    for shared in sorted(_known, key=lambda shared: (shared in _inner, id(shared))):
         # Not for ever: the holder may itself be waiting for something that the forking thread holds.
         if shared.lock.acquire(timeout=PATIENCE):
             _resting.append(shared)

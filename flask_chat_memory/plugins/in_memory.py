@@ -8,24 +8,33 @@ import time
 import typing as t
 
 from ..message import ChatMessage
-from .base import Appended
+from .abilities import CurrentThread
+from .abilities import DescribesThreads
+from .abilities import KeepsLiveTurns
+from .abilities import ListsThreads
+from .abilities import MovesThreads
+from .abilities import PurgesThreads
 from .base import ChatMemoryPlugin
 from .base import Clock
-from .base import CurrentThread
-from .base import KeepsLiveTurns
-from .base import LiveTurn
-from .base import MovesThreads
-from .base import Scope
 from .options import PluginOptions
+from .records import Appended
+from .records import LiveTurn
+from .records import Position
+from .records import Scope
+from .records import Thread
+from .records import ThreadChanges
 from .registry import chat_memory_plugin
 from .rules import check_append
+from .rules import check_changes
 from .rules import check_range
 from .rules import is_thread_id
 from .rules import KEYS_KEPT
 from .rules import new_id
 from .rules import number
 from .rules import select
+from .rules import select_threads
 from .rules import sequence_of
+from .rules import tokens_of
 from .rules import trim
 
 
@@ -36,6 +45,21 @@ class _Thread:
     sequence: int = 0
     keys: dict[str, int] = dataclasses.field(default_factory=dict)
     live: dict[str, LiveTurn] = dataclasses.field(default_factory=dict)
+    tokens: int = 0
+    description: ThreadChanges = dataclasses.field(default_factory=ThreadChanges)
+
+    def __post_init__(self) -> None:
+        self.created_at = self.last_activity
+
+    def record(self, thread_id: str) -> Thread:
+        return Thread(
+            id=thread_id,
+            created_at=self.created_at,
+            last_activity=self.last_activity,
+            messages=len(self.messages),
+            tokens=self.tokens,
+            **self.description,
+        )
 
     def has_message(self, id: str) -> bool:
         # From the end: what is replied to is new.
@@ -50,8 +74,12 @@ class _Thread:
     label="Memory of the process",
     description="For tests: conversations are gone when the process ends, and each worker has its own.",
 )
-class InMemoryPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
+class InMemoryPlugin(
+    ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads, ListsThreads, DescribesThreads, PurgesThreads
+):
     """Keeps threads in a dict."""
+
+    storage = "in_memory"
 
     def __init__(
         self, options: PluginOptions | cabc.Mapping[str, t.Any] | None = None, *, clock: Clock = time.time
@@ -78,7 +106,7 @@ class InMemoryPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThrea
     ) -> list[ChatMessage]:
         with self.lock:
             thread = self._alive(scope, thread_id)
-            return _copies(select(thread.messages if thread else [], limit, before, after))
+            return select(thread.messages if thread else [], limit, before, after)
 
     def save_messages(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> None:
         check_append(thread_id, None)
@@ -86,6 +114,7 @@ class InMemoryPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThrea
             copies = _copies(messages)
             thread = self._open(scope, thread_id)
             thread.messages = number(copies, thread.sequence)
+            thread.tokens = sum(map(tokens_of, copies))
             thread.sequence = max([thread.sequence, *(sequence_of(message) for message in thread.messages)])
             asked = {message.id for message in thread.messages}
             thread.live = {turn: record for turn, record in thread.live.items() if record.question_id in asked}
@@ -123,6 +152,7 @@ class InMemoryPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThrea
             first = thread.sequence + 1
             batch = [message.numbered(first + place) for place, message in enumerate(copies)]
             thread.sequence += len(batch)
+            thread.tokens += sum(map(tokens_of, batch))
             if key is not None:
                 thread.keys[key] = first
                 for old in list(thread.keys)[:-KEYS_KEPT]:
@@ -137,6 +167,7 @@ class InMemoryPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThrea
             thread = self._alive(scope, thread_id)
             if thread:
                 thread.messages = []
+                thread.tokens = 0
                 thread.live = {}
                 thread.last_activity = self.clock()
 
@@ -177,7 +208,7 @@ class InMemoryPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThrea
     ) -> Appended | None:
         with self.lock:
             appended = self.append_messages(scope, thread_id, messages, key=key, reply_to=reply_to)
-            thread = self._alive(scope, thread_id)
+            thread = self._alive(scope, appended.thread_id if appended else thread_id)
             if thread:
                 thread.live.pop(turn, None)
             return appended
@@ -208,12 +239,59 @@ class InMemoryPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThrea
                     self._limit_threads(target, thread_id)
             return left
 
+    def list_threads(
+        self,
+        scope: Scope,
+        *,
+        limit: int | None = None,
+        before: Position | None = None,
+        pinned: bool | None = None,
+        archived: bool | None = None,
+    ) -> list[Thread]:
+        with self.lock:
+            threads = [self.find_thread(scope, thread_id) for thread_id in self._threads.get(scope, {})]
+            return select_threads(filter(None, threads), limit, before, pinned, archived)
+
+    def find_thread(self, scope: Scope, thread_id: str) -> Thread | None:
+        with self.lock:
+            thread = self._alive(scope, thread_id)
+            return thread.record(thread_id) if thread else None
+
+    def update_thread(self, scope: Scope, thread_id: str, **changes: t.Unpack[ThreadChanges]) -> bool:
+        checked = check_changes(changes)
+        with self.lock:
+            thread = self._alive(scope, thread_id)
+            if thread:
+                thread.description.update(t.cast(ThreadChanges, checked))
+            return thread is not None
+
+    def all_threads(self, *, chatbot: str | None = None) -> cabc.Iterator[tuple[Scope, Thread]]:
+        with self.lock:
+            stored = [
+                (scope, thread.record(thread_id))
+                for scope, threads in self._threads.items()
+                for thread_id, thread in threads.items()
+                if chatbot in (None, scope.chatbot)
+            ]
+        yield from stored
+
+    def purge_thread(self, scope: Scope, thread_id: str, before: float) -> int | None:
+        with self.lock:
+            thread = self._stored(scope, thread_id)
+            if thread is None or thread.last_activity >= before or thread.running(self.clock()):
+                return None
+            self._remove(scope, thread_id)
+            return len(thread.messages)
+
     def _joins(self, target: Scope, is_current: bool) -> bool:
         """Tell whether a thread becomes part of the conversation that the target has."""
         return is_current and self.options.threads == "one" and self.current_thread(target) is not None
 
+    def _stored(self, scope: Scope, thread_id: str) -> _Thread | None:
+        return self._threads.get(scope, {}).get(thread_id) if is_thread_id(thread_id) else None
+
     def _alive(self, scope: Scope, thread_id: str) -> _Thread | None:
-        thread = self._threads.get(scope, {}).get(thread_id) if is_thread_id(thread_id) else None
+        thread = self._stored(scope, thread_id)
         if thread and self.is_expired(thread.last_activity) and not thread.running(self.clock()):
             return None
         return thread

@@ -1,4 +1,4 @@
-"""Typed options of a plugin: checked at start-up, described for a settings page, secrets masked."""
+"""Typed options of plugins and storages: checked at start-up, described for a settings page, secrets masked."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MASK = "***"
 LARGEST = 2**53
 
 
-AppBound = t.Literal["database url", "engine", "folder"]
+AppBound = t.Literal["database url", "engine", "folder", "session store", "storage"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class Option:
 
 @dataclasses.dataclass(frozen=True)
 class OptionDefinition:
-    """One option of a plugin as a settings page shows it.
+    """One option as a settings page shows it.
 
     :param type: the name of the value's type, as ``int``.
     :param required: there is no default.
@@ -62,40 +62,28 @@ class OptionDefinition:
     app_bound: AppBound | None
 
 
-class PluginOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options that all plugins have; a plugin adds its own in a subclass."""
+Expiry = t.Annotated[
+    int | None,
+    Option(
+        label="Expiry",
+        help="Seconds without activity after which a conversation is gone; empty keeps it for ever.",
+        minimum=1,
+        editable=True,
+    ),
+]
+MaxThreads = t.Annotated[
+    int,
+    Option(
+        label="Conversations kept",
+        help="The conversation that was idle longest goes when a visitor has more than this number.",
+        minimum=1,
+        editable=True,
+    ),
+]
 
-    expiry: t.Annotated[
-        int | None,
-        Option(
-            label="Expiry",
-            help="Seconds without activity after which a conversation is gone; empty keeps it for ever.",
-            minimum=1,
-            editable=True,
-        ),
-    ] = 30 * DAY
-    max_messages: t.Annotated[
-        int | None,
-        Option(
-            label="Messages kept",
-            help="Older turns of a conversation are removed beyond this number of messages; empty keeps all.",
-            minimum=1,
-            editable=True,
-        ),
-    ] = None
-    threads: t.Annotated[
-        t.Literal["one", "many"],
-        Option(label="Conversations", help="One ongoing conversation for each visitor, or many.", editable=True),
-    ] = "one"
-    max_threads: t.Annotated[
-        int,
-        Option(
-            label="Conversations kept",
-            help="The conversation that was idle longest goes when a visitor has more than this number.",
-            minimum=1,
-            editable=True,
-        ),
-    ] = 100
+
+class CheckedOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Options that are checked when they are made, and never shown with their secrets."""
 
     @classmethod
     def make(cls, values: cabc.Mapping[str, t.Any], where: str) -> t.Self:
@@ -108,7 +96,7 @@ class PluginOptions(msgspec.Struct, frozen=True, kw_only=True):
         checked = {}
         for name, value in values.items():
             if name not in definitions:
-                known = ", ".join(definitions)
+                known = ", ".join(definitions) or "none"
                 raise ConfigurationError(f"{where} has no option {name!r}; the options are: {known}")
             checked[name] = _checked(definitions[name], cls, value, where)
         for name, definition in definitions.items():
@@ -124,14 +112,34 @@ class PluginOptions(msgspec.Struct, frozen=True, kw_only=True):
         return f"{type(self).__qualname__}({shown})"
 
 
-def shown_value(options: PluginOptions, name: str) -> t.Any:
+class PluginOptions(CheckedOptions, frozen=True, kw_only=True):
+    """The options that all plugins have; a plugin adds its own in a subclass."""
+
+    expiry: Expiry = 30 * DAY
+    max_messages: t.Annotated[
+        int | None,
+        Option(
+            label="Messages kept",
+            help="Older turns of a conversation are removed beyond this number of messages; empty keeps all.",
+            minimum=1,
+            editable=True,
+        ),
+    ] = None
+    threads: t.Annotated[
+        t.Literal["one", "many"],
+        Option(label="Conversations", help="One ongoing conversation for each visitor, or many.", editable=True),
+    ] = "one"
+    max_threads: MaxThreads = 100
+
+
+def shown_value(options: CheckedOptions, name: str) -> t.Any:
     """Return the value of an option as it may be shown: a secret that is set is masked."""
     value = getattr(options, name)
     return MASK if value is not None and definitions_of(type(options))[name].secret else value
 
 
 @functools.cache
-def definitions_of(options: type[PluginOptions]) -> dict[str, OptionDefinition]:
+def definitions_of(options: type[CheckedOptions]) -> dict[str, OptionDefinition]:
     """Describe the options of a class: name -> definition, in the order of declaration."""
     hints = t.get_type_hints(options, include_extras=True)
     definitions = {}
@@ -156,7 +164,7 @@ def definitions_of(options: type[PluginOptions]) -> dict[str, OptionDefinition]:
 
 
 @functools.cache
-def _types_of(options: type[PluginOptions]) -> dict[str, t.Any]:
+def _types_of(options: type[CheckedOptions]) -> dict[str, t.Any]:
     return t.get_type_hints(options)
 
 
@@ -174,7 +182,7 @@ def _type_name(kind: t.Any) -> str:
     return t.cast(str, getattr(kind, "__name__", str(kind)))
 
 
-def _checked(definition: OptionDefinition, options: type[PluginOptions], value: t.Any, where: str) -> t.Any:
+def _checked(definition: OptionDefinition, options: type[CheckedOptions], value: t.Any, where: str) -> t.Any:
     annotation = _types_of(options)[definition.name]
     shown = MASK if definition.secret else repr(value)
     if definition.choices and value not in definition.choices:

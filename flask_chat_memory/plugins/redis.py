@@ -13,28 +13,29 @@ from redis.cluster import RedisCluster
 from ..errors import ConfigurationError
 from ..message import ChatMessage
 from ..values import clean
-from .base import Appended
+from .abilities import CurrentThread
+from .abilities import KeepsLiveTurns
+from .abilities import MovesThreads
 from .base import ChatMemoryPlugin
 from .base import Clock
-from .base import CurrentThread
-from .base import KeepsLiveTurns
-from .base import LiveTurn
-from .base import MovesThreads
-from .base import Scope
 from .options import Option
 from .options import PluginOptions
+from .records import Appended
+from .records import LiveTurn
+from .records import Scope
 from .redis_ import scripts
 from .redis_.location import check_url
 from .redis_.location import plain_url
 from .redis_.moving import Move
 from .redis_.names import index_name
 from .redis_.names import thread_digest
-from .redis_.packing import MAX_SEQUENCE
+from .redis_.packing import bounded
 from .redis_.packing import pack
 from .redis_.packing import unpack
-from .redis_.packing import unpack_end
+from .redis_.packing import unpack_head
 from .redis_.packing import unpack_live
 from .redis_.server import Server
+from .redis_.threads import RedisThreads
 from .registry import chat_memory_plugin
 from .rules import check_append
 from .rules import check_range
@@ -44,7 +45,10 @@ from .rules import new_id
 from .rules import tokens_of
 
 SLACK = 60
-"""Seconds that Redis keeps what is expired; until then, expired is what is so by the clock of the plugin."""
+"""Seconds, at least, that Redis keeps what is expired, which is so by the clock of the plugin.
+
+Of a long expiry it is a hundredth: a deadline is moved only when it is off by half of that.
+"""
 
 
 @chat_memory_plugin(
@@ -52,9 +56,10 @@ SLACK = 60
     label="Redis",
     description="Conversations in Redis or Valkey, on one server or a cluster, for sites on several hosts.",
 )
-class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
+class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads, RedisThreads):
     """Keeps threads in keys of its own; each operation is one script, and so one step and one round trip."""
 
+    storage = "redis"
     shared_by_processes = True
 
     class Options(PluginOptions, frozen=True, kw_only=True):
@@ -94,12 +99,21 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads)
         super().__init__(options, clock=clock)
         url, is_cluster = plain_url(self.options.url, self.options.cluster)
         self._server = Server(self.options.client, url, is_cluster)
+        self._prefix = self.options.key_prefix
+        self._rules = {
+            "expiry": bounded(self.options.expiry),
+            "slack": max(SLACK, (self.options.expiry or 0) // 100),
+            "one": self.options.threads == "one",
+            "max_messages": bounded(self.options.max_messages),
+            "max_threads": bounded(self.options.max_threads),
+            "keys_kept": KEYS_KEPT,
+        }
 
     def create_thread_id(self) -> str:
         return new_id()
 
     def has_thread(self, scope: Scope, thread_id: str) -> bool:
-        return self._load(scope, thread_id, limit=0) is not None
+        return is_thread_id(thread_id) and self._newest(scope, thread_id, 0) is not None
 
     def load_messages(
         self,
@@ -114,10 +128,11 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads)
         if not is_thread_id(thread_id) or limit == 0:
             return []
         if before is None and after is None:
-            return self._newest(scope, thread_id, _bounded(limit))
-        found = self._load(scope, thread_id, limit=_bounded(limit), before=_bounded(before), after=_bounded(after))
-        messages = unpack(found or [])
-        return messages[::-1] if before is not None else messages
+            return self._newest(scope, thread_id, bounded(limit)) or []
+        range_ = {"limit": bounded(limit), "before": bounded(before), "after": bounded(after)}
+        given = {**self._times(), "digest": thread_digest(thread_id), **range_}
+        found = self._server.run(scripts.LOAD, self._index(scope), given, repeatable=True)
+        return [] if found is None else unpack(found[1])
 
     def save_messages(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> None:
         check_append(thread_id, None)
@@ -126,7 +141,7 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads)
         self._write(scripts.REPLACE, scope, thread_id, bodies, messages=packed, tokens=sum(map(tokens_of, messages)))
 
     def delete_thread(self, scope: Scope, thread_id: str) -> bool:
-        return is_thread_id(thread_id) and bool(self._write(scripts.DELETE, scope, thread_id))
+        return bool(self._run(scripts.DELETE, scope, thread_id))
 
     def append_messages(
         self,
@@ -148,9 +163,9 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads)
 
     def load_current(self, scope: Scope, *, limit: int | None = None) -> tuple[str | None, list[ChatMessage]]:
         check_range(limit, None, None)
-        given = {**self._times(), "limit": _bounded(limit)}
+        given = {**self._times(), "limit": bounded(limit)}
         found = self._server.run(scripts.LOAD, self._index(scope), given, repeatable=True)
-        return (None, []) if found is None else (found[0].decode(), unpack(found[1]))
+        return (None, []) if found is None else (found[0].decode(), unpack(found[1][:-1]))
 
     def start_turn(self, scope: Scope, thread_id: str, question: ChatMessage, *, key: str, live: LiveTurn) -> Appended:
         begins = [clean(live.turn), float(live.lease), [live.question_id, live.answer_id]]
@@ -165,7 +180,7 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads)
             group.append((index, [thread_digest(thread_id), clean(turn)]))
         for group in scopes.values():
             indexes, names = zip(*group, strict=True)
-            given = {**self._times(), "lease": float(lease), "turns": names}
+            given = {**self._times(), **self._rules, "lease": float(lease), "turns": names}
             self._server.run(scripts.RENEW, indexes[0], given, repeatable=True, others=indexes[1:])
 
     def end_turn(
@@ -189,7 +204,7 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads)
     def move_threads(self, source: Scope, target: Scope) -> int:
         if source == target:
             return 0
-        return Move(self._server, self.options.key_prefix, source, target, self._rules()).run()
+        return Move(self._server, self._prefix, source, target, {**self._times(), **self._rules}).run()
 
     def close(self) -> None:
         self._server.close()
@@ -222,22 +237,15 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads)
             reply_to=None if reply_to is None else clean(reply_to),
             **turn,
         )
-        return None if stored is None else Appended(stored[0].decode(), int(stored[1]), bool(stored[2]))
+        return None if stored is None else Appended(stored[0].decode(), stored[1], bool(stored[2]))
 
-    def _newest(self, scope: Scope, thread_id: str, limit: int | None) -> list[ChatMessage]:
+    def _newest(self, scope: Scope, thread_id: str, limit: int | None) -> list[ChatMessage] | None:
         """Read with a command of Redis itself: what passes through a script is copied several times."""
         found = self._server.newest(self._index(scope), thread_digest(thread_id), limit)
         if not found:
-            return []
-        active, lease = unpack_end(found.pop())
-        return [] if self.is_expired(active) and lease <= self.clock() else unpack(found)
-
-    def _load(self, scope: Scope, thread_id: str, **range_: int | None) -> list[bytes] | None:
-        if not is_thread_id(thread_id):
             return None
-        given = {**self._times(), "digest": thread_digest(thread_id), **range_}
-        found = self._server.run(scripts.LOAD, self._index(scope), given, repeatable=True)
-        return None if found is None else t.cast("list[bytes]", found[1])
+        head = unpack_head(found.pop())
+        return None if self.is_expired(head.active) and head.lease <= self.clock() else unpack(found)
 
     def _write(
         self,
@@ -249,7 +257,8 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads)
         repeatable: bool = False,
         **given: t.Any,
     ) -> t.Any:
-        given |= self._rules()
+        given |= self._times()
+        given |= self._rules
         given["owner"] = scope.owner
         given["chatbot"] = scope.chatbot
         given["id"] = thread_id
@@ -258,25 +267,9 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads)
         given["nonce"] = secrets.token_hex(8)
         return self._server.run(script, self._index(scope), given, bodies, repeatable=repeatable)
 
-    def _rules(self) -> dict[str, t.Any]:
-        options = self.options
-        return {
-            **self._times(),
-            "one": options.threads == "one",
-            "max_messages": _bounded(options.max_messages),
-            "max_threads": _bounded(options.max_threads),
-            "keys_kept": KEYS_KEPT,
-        }
-
     def _times(self) -> dict[str, t.Any]:
-        now, expiry = self.clock(), self.options.expiry
-        cutoff = float("-inf") if expiry is None else now - expiry
-        return {"now": now, "time": repr(float(now)), "cutoff": cutoff, "expiry": _bounded(expiry), "slack": SLACK}
+        now, expiry = float(self.clock()), self.options.expiry
+        return {"now": now, "time": repr(now), "cutoff": float("-inf") if expiry is None else now - expiry}
 
     def _index(self, scope: Scope) -> str:
-        return index_name(self.options.key_prefix, scope)
-
-
-def _bounded(number: int | None) -> int | None:
-    """Keep a number within what the scripts can compare."""
-    return None if number is None else max(-MAX_SEQUENCE, min(number, MAX_SEQUENCE))
+        return index_name(self._prefix, scope)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import dataclasses
-import importlib
 import importlib.metadata
 import logging
-import re
 import typing as t
 
 from ..errors import ConfigurationError
 from ..errors import UnknownPlugin
 from .base import ChatMemoryPlugin
+from .importing import import_named
+from .importing import is_path
 from .options import definitions_of
 from .options import OptionDefinition
 from .options import PluginOptions
@@ -25,12 +25,13 @@ BUILT_IN = {
     "sqlalchemy": "flask_chat_memory.plugins.sqlalchemy:SQLAlchemyPlugin",
     "file": "flask_chat_memory.plugins.file:FilePlugin",
     "redis": "flask_chat_memory.plugins.redis:RedisPlugin",
+    "flask_session": "flask_chat_memory.plugins.flask_session:FlaskSessionPlugin",
+    "flask_session_pool": "flask_chat_memory.plugins.flask_session:FlaskSessionPoolPlugin",
+    "documents": "flask_chat_memory.plugins.documents:DocumentsPlugin",
 }
 
 EXTRAS = {"redis": "redis"}
 """The extra that installs the driver of a built-in plugin, by its id."""
-
-_PATH = re.compile(r"\w+(\.\w+)*[.:]\w+")
 
 P = t.TypeVar("P", bound="type[ChatMemoryPlugin]")
 PluginChoice = t.Union[str, "type[ChatMemoryPlugin]"]
@@ -114,7 +115,7 @@ class PluginRegistry:
         definition = known.get(choice)
         if definition is not None:
             return definition.plugin
-        if choice in known or _PATH.fullmatch(choice):
+        if choice in known or is_path(choice):
             return _load(choice)
         hint = "; to keep the history in the browser use None, not a string" if choice.lower() == "none" else ""
         ids = ", ".join(known)
@@ -135,17 +136,7 @@ def _load(choice: str) -> type[ChatMemoryPlugin]:
     if path is None:
         entry = _entry_points().get(choice)
         path = entry.value if entry else choice
-    module_name, _, name = path.replace(":", ".").rpartition(".")
-    try:
-        found = getattr(importlib.import_module(module_name), name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            cure = f": install flask-chat-memory[{EXTRAS[choice]}]" if choice in EXTRAS else ""
-            raise ConfigurationError(f"plugin {choice!r} needs {error.name}, which is not installed{cure}") from error
-        raise UnknownPlugin(f"plugin {choice!r}: there is no module {module_name!r}") from error
-    except (AttributeError, ImportError) as error:
-        raise UnknownPlugin(f"plugin {choice!r}: {module_name!r} has no {name!r}") from error
-    return _checked(found, choice)
+    return _checked(import_named(path, f"plugin {choice!r}", EXTRAS.get(choice), UnknownPlugin), choice)
 
 
 def _checked(found: t.Any, choice: object) -> type[ChatMemoryPlugin]:

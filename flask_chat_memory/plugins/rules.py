@@ -9,12 +9,16 @@ import typing as t
 
 from ..message import ChatMessage
 from ..values import clean
+from .records import Position
+from .records import Thread
 
 KEYS_KEPT = 100
 """Append keys that a thread remembers when older turns are removed: two a turn, for the newest 50 turns."""
 MAX_KEY = 128
 MAX_THREAD_ID = MAX_KEY - len("adopt:")
 """Short enough for the key under which a thread is adopted."""
+MAX_TITLE = 200
+MAX_CONFIGURATION = 255
 
 
 def new_id() -> str:
@@ -117,3 +121,42 @@ def trim(
     cut = min([cut, *(position for position in questions if messages[position].turn in running)])
     removed = {message.turn for message in messages[:cut]} - {None}
     return [message for message in messages[cut:] if message.turn not in removed]
+
+
+def check_changes(changes: cabc.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Return the changes of a thread as they are stored; text of nothing but spaces is None.
+
+    :raises ValueError: for text that is too long.
+    """
+    checked: dict[str, t.Any] = {}
+    for name, value in changes.items():
+        if name in ("pinned", "archived"):
+            checked[name] = bool(value)
+        elif name in ("title", "configuration"):
+            longest = MAX_TITLE if name == "title" else MAX_CONFIGURATION
+            checked[name] = clean(value).strip() or None if value is not None else None
+            if len(checked[name] or "") > longest:
+                raise ValueError(f"a {name} has at most {longest} characters")
+        else:
+            raise TypeError(f"a thread has no {name!r} that could be changed")
+    return checked
+
+
+def select_threads(
+    threads: cabc.Iterable[Thread],
+    limit: int | None = None,
+    before: Position | None = None,
+    pinned: bool | None = None,
+    archived: bool | None = None,
+) -> list[Thread]:
+    """Return what :meth:`ListsThreads.list_threads` returns, from all threads of the scope."""
+    check_range(limit, None, None)
+    found = [
+        thread
+        for thread in threads
+        if (before is None or thread.position < before)
+        and pinned in (None, thread.pinned)
+        and archived in (None, thread.archived)
+    ]
+    found.sort(key=lambda thread: thread.position, reverse=True)
+    return found[:limit]

@@ -9,6 +9,7 @@ asserted.
 from __future__ import annotations
 
 import argparse
+import collections.abc as cabc
 import contextlib
 import os
 import pathlib
@@ -20,15 +21,20 @@ import sqlalchemy as sa
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
 
-from flask_chat_memory.plugins.base import Scope
+from flask_chat_memory.plugins.records import Scope
 from flask_chat_memory.plugins.sql.engines import check_url
 from flask_chat_memory.plugins.sqlalchemy import SQLAlchemyPlugin
 from tests.benchmarks.plugins import OurSqlalchemy
 from tests.benchmarks.plugins import Plugin
 from tests.benchmarks.raw_servers import RawMariaDB
 from tests.benchmarks.raw_servers import RawPostgreSQL
-from tests.benchmarks.redis_turn import show
 from tests.benchmarks.report import environment
+from tests.benchmarks.report import median
+from tests.benchmarks.report import milliseconds
+from tests.benchmarks.report import ratio
+from tests.benchmarks.report import table
+from tests.benchmarks.report import target
+from tests.benchmarks.report import TARGET_HEADER
 from tests.benchmarks.store import messages
 from tests.benchmarks.store import OTHER_LENGTH
 from tests.benchmarks.store import OTHER_THREADS
@@ -37,9 +43,13 @@ from tests.benchmarks.store import THREAD_ID
 from tests.benchmarks.turn import ALL
 from tests.benchmarks.turn import APPEND
 from tests.benchmarks.turn import BOTH
+from tests.benchmarks.turn import growth
 from tests.benchmarks.turn import measure
 from tests.benchmarks.turn import NEWEST
+from tests.benchmarks.turn import OPERATIONS
+from tests.benchmarks.turn import Results
 from tests.benchmarks.turn import TURN
+from tests.benchmarks.turn import WINDOW
 from tests.sql_servers import database_in
 from tests.sql_servers import schema_in
 
@@ -81,7 +91,34 @@ def main() -> None:
             systems[length] = [raw, ours]
         results = measure(t.cast(t.Any, systems), rounds)
     print(f"{environment()} {rounds} rounds.")
-    show(results, lengths, raw_kind.name, OurServer.name, LIMITS)
+    show(results, lengths, raw_kind.name)
+
+
+def show(results: Results, lengths: cabc.Sequence[int], raw: str) -> None:
+    print(f"Median in ms (ratio to {raw}); growth: {lengths[-1]:,} messages against {lengths[0]:,}.\n")
+    for operation in OPERATIONS:
+        rows = []
+        for name in (raw, OurServer.name):
+            cells = [
+                f"{milliseconds(median(samples))} ({ratio(samples, results[operation, raw, length]):.2f}x)"
+                for length in lengths
+                for samples in [results[operation, name, length]]
+            ]
+            rows.append([name, *cells, f"{growth(results, operation, name, lengths[-1], lengths[0]):.2f}x"])
+        print(f"### {operation.capitalize()}\n")
+        print(table(["system", *(f"{length:,}" for length in lengths), "growth"], rows))
+    print(f"### Targets\n\n{table(TARGET_HEADER, targets(results, lengths, raw))}")
+
+
+def targets(results: Results, lengths: cabc.Sequence[int], raw: str) -> t.Iterator[list[str]]:
+    for operation, limit in LIMITS.items():
+        for length in lengths:
+            against = ratio(results[operation, OurServer.name, length], results[operation, raw, length])
+            yield target(f"{operation}: against {raw}, {length:,} messages", against, limit)
+    full = next((length for length in lengths if length >= WINDOW), lengths[-1])
+    for operation in (APPEND, NEWEST):
+        what = f"{operation}: {lengths[-1]:,} messages against {full:,}"
+        yield target(what, growth(results, operation, OurServer.name, lengths[-1], full), 1.25)
 
 
 if __name__ == "__main__":

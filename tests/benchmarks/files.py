@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import argparse
 import collections.abc as cabc
+import functools
 import os
 import pathlib
+import random
 import sys
 import tempfile
 import typing as t
@@ -18,8 +20,8 @@ import msgspec
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2]))
 
 from flask_chat_memory.message import ChatMessage
-from flask_chat_memory.plugins.base import Scope
 from flask_chat_memory.plugins.file import FilePlugin
+from flask_chat_memory.plugins.records import Scope
 from tests.benchmarks.plugins import Plugin
 from tests.benchmarks.report import environment
 from tests.benchmarks.report import median
@@ -42,9 +44,11 @@ from tests.benchmarks.turn import measure
 from tests.benchmarks.turn import NEWEST
 from tests.benchmarks.turn import OPERATIONS
 from tests.benchmarks.turn import Results
+from tests.benchmarks.turn import stopwatch
 from tests.benchmarks.turn import TURN
 
-LIMITS = {APPEND: 3.0, NEWEST: 3.0, BOTH: 3.0, TURN: 3.0, ALL: 2.0}
+DELETE = "delete a thread"
+LIMITS = {APPEND: 3.0, NEWEST: 3.0, BOTH: 3.0, TURN: 3.0, ALL: 2.0, DELETE: 1.5}
 BLOCK = 16 * 1024
 
 
@@ -115,6 +119,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         systems = {length: make_systems(pathlib.Path(folder), length) for length in lengths}
         results = measure(systems, rounds)
+    with tempfile.TemporaryDirectory() as folder:
+        results |= measure_deleting(pathlib.Path(folder), lengths, rounds)
     print(f"{environment()} {rounds} rounds.\n")
     show(results, lengths)
 
@@ -125,10 +131,38 @@ def make_systems(folder: pathlib.Path, length: int) -> list[System]:
     return [RawFile(folder / f"{length}.jsonl", messages), OurFile(folder / str(length), messages)]
 
 
+def measure_deleting(folder: pathlib.Path, lengths: cabc.Sequence[int], rounds: int) -> Results:
+    """Delete a thread, and by hand the files that one consists of, each for good."""
+    results: Results = {}
+    plugin = FilePlugin({"folder": str(folder), "threads": "many"})
+    plugin.save_messages(SCOPE, "stays", [])
+    stays = set(folder.rglob("*.json*"))
+    threads = {length: [ChatMessage.from_dict(body) for body in bodies(length)] for length in lengths}
+    visits = [(length, name) for length in lengths for name in (RawFile.name, OurFile.name)]
+    for _ in range(rounds):
+        for length, name in random.sample(visits, len(visits)):
+            plugin.save_messages(SCOPE, THREAD_ID, threads[length])
+            files = sorted(set(folder.rglob("*.json*")) - stays)
+            if name == RawFile.name:
+                seconds = stopwatch(functools.partial(unlink, files))
+            else:
+                seconds = stopwatch(functools.partial(plugin.delete_thread, SCOPE, THREAD_ID))
+            results.setdefault((DELETE, name, length), []).append([seconds])
+    return results
+
+
+def unlink(files: cabc.Sequence[pathlib.Path]) -> None:
+    for file in files:
+        os.unlink(file)
+    descriptor = os.open(files[0].parent, os.O_RDONLY)
+    os.fsync(descriptor)
+    os.close(descriptor)
+
+
 def show(results: Results, lengths: cabc.Sequence[int]) -> None:
     rows = [
         [operation, name, *(milliseconds(median(results[operation, name, length])) for length in lengths)]
-        for operation in OPERATIONS
+        for operation in (*OPERATIONS, DELETE)
         for name in (RawFile.name, OurFile.name)
     ]
     print(table(["median in ms", "system", *(f"{length:,}" for length in lengths)], rows))

@@ -43,7 +43,7 @@ BARE: Steps = {
 OURS: Steps = {
     "make": lambda bodies: [ChatMessage.from_dict(body) for body in bodies],
     "encode": lambda messages: [message.to_json() for message in messages],
-    "decode": lambda texts: [ChatMessage.from_json(text) for text in texts],
+    "decode": lambda texts: ChatMessage.from_rows(enumerate(texts, 1)),
 }
 
 

@@ -7,10 +7,10 @@ import pathlib
 
 from flask_chat_memory.live import LEASE
 from flask_chat_memory.message import ChatMessage
-from flask_chat_memory.plugins.base import LiveTurn
-from flask_chat_memory.plugins.base import Scope
 from flask_chat_memory.plugins.file import FilePlugin
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
+from flask_chat_memory.plugins.records import LiveTurn
+from flask_chat_memory.plugins.records import Scope
 from flask_chat_memory.plugins.sqlalchemy import SQLAlchemyPlugin
 from tests.benchmarks.store import Body
 from tests.benchmarks.store import cut

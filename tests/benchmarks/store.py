@@ -11,7 +11,7 @@ import sqlite3
 import typing as t
 
 from flask_chat_memory.message import ChatMessage
-from flask_chat_memory.plugins.base import Scope
+from flask_chat_memory.plugins.records import Scope
 from flask_chat_memory.plugins.sql.tables import thread_key
 from flask_chat_memory.plugins.sqlalchemy import SQLAlchemyPlugin
 

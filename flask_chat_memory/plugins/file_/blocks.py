@@ -6,7 +6,7 @@ import collections.abc as cabc
 import contextlib
 import os
 
-from . import disk
+from ...disk import files as disk
 
 BLOCK = 32 * 1024
 

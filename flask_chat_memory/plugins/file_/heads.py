@@ -8,13 +8,16 @@ import typing as t
 
 import msgspec
 
+from ...disk import files as disk
 from ...errors import CorruptRecord
-from ..base import Scope
-from . import disk
+from ...errors import MissingOwner
+from ..records import Scope
+from ..records import Thread
 from .lines import State
 from .names import ThreadFiles
 
 T = t.TypeVar("T")
+Time = t.Annotated[dt.datetime, msgspec.Meta(tz=True)]
 
 
 class Totals(msgspec.Struct, frozen=True):
@@ -24,8 +27,8 @@ class Totals(msgspec.Struct, frozen=True):
     model: str | None = None
 
 
-class Head(msgspec.Struct, frozen=True):
-    """Whose thread it is; what later batches change is told by the last line of the body.
+class Head(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Whose thread it is, and how it is described; what batches change is told by the last line of the body.
 
     :param updated_at: when the thread was last written as a whole, as ``metadata`` was then.
     """
@@ -33,15 +36,51 @@ class Head(msgspec.Struct, frozen=True):
     thread_id: str
     owner: str
     chatbot: str
-    created_at: str
-    updated_at: str
+    created_at: Time
+    updated_at: Time
     metadata: Totals = Totals()
+    title: str | None = None
+    pinned: bool = False
+    archived: bool = False
+    configuration: str | None = None
 
     @classmethod
-    def of(cls, scope: Scope, thread_id: str, state: State, created_at: str | None = None) -> Head:
-        now = dt.datetime.fromtimestamp(state.at, dt.UTC).isoformat().replace("+00:00", "Z")
+    def of(cls, scope: Scope, thread_id: str, state: State) -> Head:
+        now = dt.datetime.fromtimestamp(state.at, dt.UTC)
+        return cls(thread_id, scope.owner, scope.chatbot, now, now, Totals(state.tokens, state.model))
+
+    def updated(self, scope: Scope, state: State) -> Head:
+        """Return the head after the thread was written as a whole, or moved."""
+        now = dt.datetime.fromtimestamp(state.at, dt.UTC)
         totals = Totals(state.tokens, state.model)
-        return cls(thread_id, scope.owner, scope.chatbot, created_at or now, now, totals)
+        return self.replace(owner=scope.owner, chatbot=scope.chatbot, updated_at=now, metadata=totals)
+
+    def replace(self, **changes: t.Any) -> Head:
+        return msgspec.structs.replace(self, **changes)
+
+    @property
+    def scope(self) -> Scope:
+        """Whose thread it is.
+
+        :raises CorruptRecord: if it can be nobody's.
+        """
+        try:
+            return Scope(self.owner, self.chatbot)
+        except (MissingOwner, ValueError) as error:
+            raise CorruptRecord("a head names no owner or no chatbot") from error
+
+    def record(self, state: State) -> Thread:
+        return Thread(
+            id=self.thread_id,
+            created_at=self.created_at.timestamp(),
+            last_activity=state.at,
+            messages=state.count,
+            tokens=state.tokens,
+            title=self.title,
+            pinned=self.pinned,
+            archived=self.archived,
+            configuration=self.configuration,
+        )
 
 
 class Current(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ import msgspec
 
 from ...errors import CorruptRecord
 from ...message import ChatMessage
-from ..base import LiveTurn
+from ..records import LiveTurn
 from ..rules import tokens_of
 from .names import ThreadFiles
 
@@ -71,7 +71,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     :param key: of the batch, on its first line. Stands first, so that it can be found without decoding.
     :param state: on the last line of a batch: without it the batch is not there.
-    :param message: missing where only the key or the state is told. Stands last, so that it can be cut out.
+    :param message: missing where only the key or the state is told. Stands last, for who reads the file.
     """
 
     key: str | None = None
@@ -105,8 +105,6 @@ class Summary(msgspec.Struct, frozen=True, gc=False):
     id: str | None = None
 
 
-_PLAIN = b'{"sequence":'
-_MESSAGE = b',"message":'
 KEYED = b'\n{"key":'
 
 
@@ -142,27 +140,27 @@ def summary(line: Line, files: ThreadFiles) -> Summary:
         raise CorruptRecord(f"message {line.sequence} of {files.shown} cannot be read") from error
 
 
-def read_messages(data: bytes, hidden: cabc.Container[int], files: ThreadFiles, offset: int) -> list[ChatMessage]:
+def read_messages(data: bytes, hidden: cabc.Collection[int], files: ThreadFiles, offset: int) -> list[ChatMessage]:
     """Return the messages of whole lines, but those with a sequence in ``hidden``.
 
     :param offset: where the lines begin in the body.
     """
-    messages = []
-    read, head = ChatMessage.from_json, len(_PLAIN)
-    for line in data.split(b"\n")[:-1]:
-        # A quote within a text is escaped, so the first that looks like the name of a field is the field.
-        cut = line.find(_MESSAGE)
-        if cut < 0 or line[-1:] != b"}":
-            read_line(line, files, offset)
-            continue
-        digits = line[head:cut]
-        if digits.isdigit() and line.startswith(_PLAIN):
-            sequence = int(digits)
-        else:
-            sequence = read_line(line[:cut] + b"}", files, offset).sequence
-        if sequence not in hidden:
-            messages.append(read(line[cut + len(_MESSAGE) : -1], sequence))
-    return messages
+    try:
+        messages = ChatMessage.from_lines(data)
+    except CorruptRecord:
+        return _read_one_by_one(data, hidden, files, offset)
+    return [message for message in messages if message.sequence not in hidden] if hidden else messages
+
+
+def _read_one_by_one(data: bytes, hidden: cabc.Collection[int], files: ThreadFiles, offset: int) -> list[ChatMessage]:
+    """Read lines of which one has keys of the site, or is corrupt."""
+    rows = []
+    for text in data.split(b"\n")[:-1]:
+        line = read_line(text, files, offset)
+        if line.message and line.sequence not in hidden:
+            rows.append((line.sequence, bytes(line.message)))
+        offset += len(text) + 1
+    return ChatMessage.from_rows(rows)
 
 
 def totals(entries: cabc.Iterable[Entry], tokens: int = 0, model: str | None = None) -> dict[str, t.Any]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
+from ...disk import files as disk
 from ...errors import CorruptRecord
-from ..base import Scope
-from . import disk
+from ..records import Scope
 from . import heads
 from .lines import Entry
 from .names import ThreadFiles
@@ -60,10 +60,10 @@ def _joins(writer: Writer, target: Scope, thread: Thread, current: str | None) -
 
 def _rename(writer: Writer, source: Scope, target: Scope, thread: Thread, is_current: bool) -> None:
     new, thread_id = writer.names.thread(target, thread.thread_id), thread.thread_id
-    created_at = heads.read_head(thread.files).created_at
+    head = heads.read_head(thread.files).updated(target, thread.body.state)
     writer.remove(new)
     disk.make_folder(new.folder)
-    heads.write(new.head, heads.Head.of(target, thread_id, thread.body.state, created_at))
+    heads.write(new.head, head)
     if is_current:
         writer.make_current(target, thread_id)
     if thread.live:

@@ -17,9 +17,10 @@ import os
 import re
 import typing as t
 
-from ..base import Scope
+from ..records import Scope
 
 _OURS = re.compile(r"(current\.json|[0-9a-f]{32}\.(json|jsonl|lease))(\.tmp)?")
+_DIGEST = re.compile(r"[0-9a-f]{32}")
 _BODY = re.compile(r"([0-9a-f]{32})\.jsonl")
 
 
@@ -65,14 +66,27 @@ class Names:
 
     def threads(self, scope: Scope) -> list[ThreadFiles]:
         """Return the threads of a scope; whatever else lies in the folder is none."""
-        folder = self.folder(scope)
-        found = (_BODY.fullmatch(name) for name in _listed(folder))
-        return sorted(ThreadFiles(folder, match[1]) for match in found if match)
+        return self._threads(self.folder(scope))
+
+    def all_threads(self) -> cabc.Iterator[ThreadFiles]:
+        """Yield the threads of all scopes."""
+        try:
+            folders = os.scandir(self._conversations)
+        except FileNotFoundError:
+            return
+        with folders:
+            for entry in folders:
+                if entry.is_dir(follow_symlinks=False) and _DIGEST.fullmatch(entry.name):
+                    yield from self._threads(entry.path)
 
     def remains(self, scope: Scope) -> list[str]:
         """Return the paths of all files of ours that are in the folder of a scope."""
         folder = self.folder(scope)
         return [os.path.join(folder, name) for name in _listed(folder) if _OURS.fullmatch(name)]
+
+    def _threads(self, folder: str) -> list[ThreadFiles]:
+        found = (_BODY.fullmatch(name) for name in _listed(folder))
+        return sorted(ThreadFiles(folder, match[1]) for match in found if match)
 
 
 def scope_name(scope: Scope) -> str:

@@ -8,10 +8,11 @@ import os
 
 import msgspec
 
+from ...disk import files as disk
 from ...errors import CorruptRecord
-from ..base import Scope
+from .. import records
 from ..options import PluginOptions
-from . import disk
+from ..records import Scope
 from . import heads
 from .batches import encode
 from .body import Body
@@ -67,6 +68,24 @@ class Threads:
         """Open a thread whose id only its head tells."""
         return self._open(files, None, writing=False)
 
+    def stored(self, files: ThreadFiles, expired: bool = False) -> tuple[Scope, records.Thread] | None:
+        """Return what head and state tell of a thread; None if there is none.
+
+        :param expired: also of one that is expired.
+        """
+        try:
+            body = Body(files)
+        except FileNotFoundError:
+            return None
+        with contextlib.closing(body):
+            if not expired and self._is_expired(body, _renewed(body)):
+                return None
+            head = heads.read_head(files)
+            scope = head.scope
+            if self.names.thread(scope, head.thread_id) != files:
+                raise CorruptRecord(f"the head of {files.shown} is that of another thread")
+            return scope, head.record(body.state)
+
     def running(self, thread: Thread) -> list[Live]:
         return [live for live in thread.live if live.lease > self.now]
 
@@ -113,10 +132,22 @@ class Threads:
                 alive = thread is not None
         except CorruptRecord:
             alive = True
-        self.remove(self.names.thread(scope, thread_id))
-        self.forget_current(scope, thread_id)
-        self.tidy(scope)
+        self._remove_from(scope, thread_id)
         return alive
+
+    def purge(self, scope: Scope, thread_id: str, before: float) -> int | None:
+        """Do what :meth:`PurgesThreads.purge_thread` promises; what cannot be read stays."""
+        files = self.names.thread(scope, thread_id)
+        try:
+            body = Body(files)
+        except FileNotFoundError:
+            return None
+        with contextlib.closing(body):
+            if body.state.at >= before or self._is_running(_renewed(body)):
+                return None
+        heads.read_head(files)
+        self._remove_from(scope, thread_id)
+        return body.state.count
 
     def forget_current(self, scope: Scope, thread_id: str) -> None:
         if self.is_current(scope, thread_id):
@@ -156,10 +187,22 @@ class Threads:
         idle = []
         for files in threads:
             with contextlib.suppress(CorruptRecord, OSError), contextlib.closing(Body(files)) as body:
-                if files != newest and all(live.lease <= self.now for live in _renewed(body)):
+                if files != newest and not self._is_running(_renewed(body)):
                     idle.append((body.state.at, files))
         for _, files in sorted(idle)[:excess]:
             self.remove(files)
+
+    def _remove_from(self, scope: Scope, thread_id: str) -> None:
+        self.remove(self.names.thread(scope, thread_id))
+        self.forget_current(scope, thread_id)
+        self.tidy(scope)
+
+    def _is_expired(self, body: Body, live: cabc.Iterable[Live]) -> bool:
+        expiry = self.options.expiry
+        return expiry is not None and body.state.at < self.now - expiry and not self._is_running(live)
+
+    def _is_running(self, live: cabc.Iterable[Live]) -> bool:
+        return any(turn.lease > self.now for turn in live)
 
     def _open(self, files: ThreadFiles, thread_id: str | None, writing: bool) -> Found:
         try:
@@ -168,9 +211,7 @@ class Threads:
             return contextlib.nullcontext()
         try:
             live = _renewed(body)
-            expiry = self.options.expiry
-            expired = expiry is not None and body.state.at < self.now - expiry
-            if not expired or any(turn.lease > self.now for turn in live):
+            if not self._is_expired(body, live):
                 return Thread(heads.read_head(files).thread_id if thread_id is None else thread_id, body, live)
         except BaseException:
             body.close()

@@ -14,16 +14,17 @@ The order of the writes makes each change one step, so that a process may be kil
 from __future__ import annotations
 
 import collections.abc as cabc
+import typing as t
 
 import msgspec
 
+from ...disk import files as disk
 from ...message import ChatMessage
-from ..base import Appended
-from ..base import LiveTurn
-from ..base import Scope
+from ..records import Appended
+from ..records import LiveTurn
+from ..records import Scope
 from ..rules import number
 from ..rules import sequence_of
-from . import disk
 from . import heads
 from .batches import after_batch
 from .batches import encode
@@ -112,6 +113,15 @@ class Writer(Threads):
                 self._rewrite(scope, thread, [], State(at=self.now, last=thread.body.state.last))
                 disk.remove_file(thread.files.lease)
 
+    def describe(self, scope: Scope, thread_id: str, changes: cabc.Mapping[str, t.Any]) -> bool:
+        """Do what :meth:`DescribesThreads.update_thread` promises."""
+        with self.find(scope, thread_id) as thread:
+            if thread is None:
+                return False
+            heads.write(thread.files.head, heads.read_head(thread.files).replace(**changes))
+            disk.sync_folder(thread.files.folder)
+            return True
+
     def renew(self, scope: Scope, thread_id: str, turns: cabc.Collection[str], lease: float) -> None:
         with self.find(scope, thread_id) as thread:
             if thread is not None and any(live.turn in turns for live in thread.live):
@@ -173,13 +183,13 @@ class Writer(Threads):
     def _rewrite(self, scope: Scope, thread: Thread, lines: cabc.Sequence[Line], state: State) -> None:
         """Replace all lines but the keys, and then the head."""
         files = thread.files
-        created_at = heads.read_head(files).created_at
+        head = heads.read_head(files)
         keys = thread.body.keys(thread.body.end)
         kept = b"".join(line.encoded() for line in keys)
         state = state.replace(offset=len(kept), keyed=len(keys))
         disk.replace_file(files.body, kept + encode(lines or [Line(sequence=state.last)], state))
         disk.sync_folder(files.folder)
-        heads.write(files.head, heads.Head.of(scope, thread.thread_id, state, created_at))
+        heads.write(files.head, head.updated(scope, state))
         disk.sync_folder(files.folder)
 
 

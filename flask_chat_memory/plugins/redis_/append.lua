@@ -1,29 +1,29 @@
 -- Adds a batch; begins or ends a turn with it. Returns {thread id, sequence, 1 if the key was known}, or nothing.
 
-local thread = look(given.digest)
+local names = {'k:' .. (given.key or ''), 'm:' .. (given.reply_to or '')}
+local thread = look(given.digest, names)
 local current = find_current(thread)
 if not thread.alive and given.one and current then
-    thread = look(current)
+    thread = look(current, names)
 end
-local known = given.key and redis.call('HGET', thread.key .. ':keys', given.key)
-local answered = given.reply_to and redis.call('HEXISTS', thread.key .. ':found', 'm' .. given.reply_to) == 1
+local known, answered = unpack(thread.read)
 
 -- Ends the turn and nothing else.
 local function only_end()
-    if given.ends and thread.alive and thread.live[given.ends] then
-        thread.live[given.ends] = nil
-        given.nonce = thread.nonce
+    if given.ends and thread.alive and thread.head[LIVE][given.ends] then
+        thread.head[LIVE][given.ends] = nil
+        given.nonce = thread.head[NONCE]
         close(thread)
     end
 end
 
 -- The very same call, sent again because its answer was lost.
-if thread.alive and thread.nonce == given.nonce then
-    return {thread.id, thread.batch, 0}
+if thread.alive and thread.head[NONCE] == given.nonce then
+    return {thread.head[ID], thread.head[BATCH], 0}
 end
-if thread.alive and known then
+if thread.alive and known and given.key then
     only_end()
-    return {thread.id, known, 1}
+    return {thread.head[ID], tonumber(known), 1}
 end
 if given.reply_to and not (thread.alive and answered) then
     only_end()
@@ -31,7 +31,7 @@ if given.reply_to and not (thread.alive and answered) then
 end
 if #given.messages == 0 then
     only_end()
-    return {thread.alive and thread.id or given.id, '0', 0}
+    return {thread.alive and thread.head[ID] or given.id, 0, 0}
 end
 if not thread.alive then
     open(thread, superfluous(thread.digest))
@@ -41,9 +41,10 @@ touch(thread, true, current)
 local first = add(thread, given.messages, given.key)
 if given.begins then
     local turn, lease, ids = unpack(given.begins)
-    thread.live[turn] = {lease, tonumber(first), ids}
+    thread.head[LIVE][turn] = {lease, first, ids}
 elseif given.ends then
-    thread.live[given.ends] = nil
+    thread.head[LIVE][given.ends] = nil
 end
 close(thread)
-return {thread.id, first, 0}
+trim(thread)
+return {thread.head[ID], first, 0}

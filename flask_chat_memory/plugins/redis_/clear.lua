@@ -5,6 +5,6 @@ find_current(thread)
 if thread.alive then
     touch(thread, false)
     empty(thread)
-    thread.live = {}
+    thread.head[LIVE] = {}
     close(thread)
 end

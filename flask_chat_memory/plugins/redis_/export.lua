@@ -1,4 +1,5 @@
--- Returns all that a thread holds, {head, messages, keys}; 1 if a turn is running; nothing if it is gone.
+-- Returns all that a thread holds, {messages and head, fields of "about", keys with sequences}; 1 if a turn is running;
+-- nothing if it is gone.
 
 local thread = look(given.digest)
 if not thread.alive then
@@ -7,8 +8,13 @@ end
 if thread.running then
     return 1
 end
+local keys = {}
+for _, key in ipairs(keys_of(thread)) do
+    keys[#keys + 1] = key[1]
+    keys[#keys + 1] = key[2]
+end
 return {
-    redis.call('HGETALL', thread.key),
-    redis.call('ZRANGE', thread.key .. ':messages', 0, -2),
-    redis.call('HGETALL', thread.key .. ':keys'),
+    redis.call('LRANGE', thread.key .. ':messages', 0, -1),
+    redis.call('HGETALL', thread.key .. ':about'),
+    keys,
 }

@@ -1,4 +1,4 @@
 -- Returns the live records of a thread, packed.
 
-local _, live = find(given.digest)
-return live or ''
+local head = find(given.digest)
+return head and next(head[LIVE]) and cmsgpack.pack(head[LIVE]) or ''

@@ -1,17 +1,23 @@
--- Returns {thread id, messages} of a thread or, without a digest, of the ongoing one; before a sequence newest first.
+-- Returns {thread id, messages} of a thread or, without a digest, of the ongoing one; with neither before nor after
+-- the head stands behind the messages.
 
 local digest = given.digest or redis.call('GET', index .. ':current')
-local id = digest and find(digest)
-if not id then
+local head = digest and find(digest)
+if not head then
     return false
 end
 local messages = index .. ':' .. digest .. ':messages'
-local limit = given.limit or -1
-if limit == 0 then
-    return {id, {}}
-elseif given.after then
-    return {id, redis.call('ZRANGEBYSCORE', messages, '(' .. text(given.after), '(+inf', 'LIMIT', 0, limit)}
-elseif given.before then
-    return {id, redis.call('ZREVRANGEBYSCORE', messages, '(' .. text(given.before), '-inf', 'LIMIT', 0, limit)}
+local limit = given.limit
+if not (given.before or given.after) then
+    return {head[ID], redis.call('LRANGE', messages, limit and -limit - 1 or 0, -1)}
 end
-return {id, redis.call('ZRANGE', messages, limit < 0 and 0 or -limit - 1, -2)}
+local count = redis.call('LLEN', messages) - 1
+local first, stop = 0, count
+if given.after then
+    first = place_of(messages, count, given.after + 1)
+    stop = math.min(stop, limit and first + limit or stop)
+else
+    stop = place_of(messages, count, given.before)
+    first = math.max(first, limit and stop - limit or first)
+end
+return {head[ID], first < stop and redis.call('LRANGE', messages, first, stop - 1) or {}}

@@ -10,12 +10,14 @@ import collections.abc as cabc
 import secrets
 import typing as t
 
-from ..base import Scope
+from ..records import Scope
 from ..rules import tokens_of
 from . import scripts
 from .names import index_name
+from .packing import Head
 from .packing import pack
 from .packing import unpack
+from .packing import unpack_head
 from .server import Server
 
 ATTEMPTS = 10
@@ -49,9 +51,9 @@ class Move:
                 return True
             if exported == _RUNNING:
                 return False
-            head = dict(zip(exported[0][::2], exported[0][1::2], strict=True))
-            self._receive(this, is_current, head, *exported[1:])
-            unchanged = {**this, "unchanged": head[b"nonce"].decode()}
+            head = unpack_head(exported[0][-1])
+            self._receive(this, is_current, head, *exported)
+            unchanged = {**this, "unchanged": head.nonce}
             if self._server.run(scripts.DELETE, self._source, unchanged, repeatable=True):
                 return True
         return False
@@ -60,25 +62,35 @@ class Move:
         self,
         this: cabc.Mapping[str, t.Any],
         is_current: bool,
-        head: cabc.Mapping[bytes, bytes],
-        members: cabc.Sequence[bytes],
+        head: Head,
+        elements: cabc.Sequence[bytes],
+        about: cabc.Sequence[bytes],
         keys: cabc.Sequence[bytes],
     ) -> None:
-        messages = unpack(members)
+        messages = unpack(elements[:-1])
         packed, bodies = pack(messages)
-        thread_id = head[b"id"].decode()
         received = {
             **this,
             "is_current": is_current,
-            "id": thread_id,
-            "born": head[b"born"].decode(),
-            "created": head[b"created"].decode(),
-            "active": head[b"active"].decode(),
-            "sequence": int(head[b"sequence"]),
+            "id": head.id,
+            "born": head.born,
+            "active": head.active,
+            "sequence": head.sequence,
             "tokens": sum(map(tokens_of, messages)),
+            "about": _kept(about),
             "messages": packed,
-            "known": list(zip(*[iter(key.decode() for key in keys)] * 2, strict=True)),
-            "key": f"adopt:{thread_id}",
+            "known": [(key.decode(), int(sequence)) for key, sequence in _pairs(keys)],
+            "key": f"adopt:{head.id}",
             "nonce": secrets.token_hex(8),
         }
-        self._server.run(scripts.RECEIVE, self._target, received, [*bodies, head[b"live"]], repeatable=True)
+        self._server.run(scripts.RECEIVE, self._target, received, [*bodies, elements[-1]], repeatable=True)
+
+
+def _pairs(flat: cabc.Iterable[bytes]) -> cabc.Iterator[tuple[bytes, bytes]]:
+    return zip(*[iter(flat)] * 2, strict=True)
+
+
+def _kept(about: cabc.Sequence[bytes]) -> list[str]:
+    """Return the fields that go with the thread: not its owner."""
+    pairs = [(name.decode(), value.decode()) for name, value in _pairs(about)]
+    return [text for name, value in pairs if name not in ("owner", "chatbot") for text in (name, value)]

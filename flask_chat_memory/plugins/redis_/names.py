@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 
-from ..base import Scope
+from ..records import Scope
 
-PARTS = {"": "hash", ":messages": "zset", ":found": "hash", ":keys": "hash"}
+PARTS = {":messages": "list", ":found": "hash", ":about": "hash"}
 """What follows the name of a thread in those of its keys, and the type that each has."""
 
 
@@ -21,6 +21,22 @@ def index_name(prefix: str, scope: Scope) -> str:
 def thread_digest(thread_id: str) -> str:
     """Return what stands for a thread in the names of its keys."""
     return _digest(thread_id)
+
+
+def threads_pattern(prefix: str) -> str:
+    """Return the pattern of the names of keys of which every thread has one."""
+    return f"{escaped(prefix)}{{*}}:*:about"
+
+
+def escaped(text: str) -> str:
+    """Return the pattern that only the text itself matches."""
+    return "".join("\\" + character if character in "*?[]\\^-" else character for character in text)
+
+
+def thread_of(name: bytes) -> tuple[bytes, str]:
+    """Return the name of the index, and the digest of the thread, that a name holds."""
+    index, digest, _ = name.rsplit(b":", 2)
+    return index, digest.decode()
 
 
 def types_of(index: str, *threads: str) -> dict[str, str]:

@@ -8,15 +8,41 @@ import msgspec
 
 from ...errors import CorruptRecord
 from ...message import ChatMessage
-from ..base import LiveTurn
+from ..records import LiveTurn
 
-_decode_live = msgspec.msgpack.Decoder(dict[str, tuple[float, float, tuple[str, str]]]).decode
+_SEQUENCE = 16
+"""Digits before the JSON of a message."""
+
+Live = dict[str, tuple[float, float, tuple[str, str]]]
+"""Lease, sequence of the question and ids, by turn."""
+
+
+class Head(msgspec.Struct, array_like=True):
+    """What stands behind the messages of a thread; the same as in ``thread.lua``."""
+
+    active: float
+    lease: float
+    id: str
+    sequence: int
+    tokens: int
+    nonce: str
+    batch: int
+    born: str
+
+
+_decode_head = msgspec.msgpack.Decoder(Head).decode
+_decode_live = msgspec.msgpack.Decoder(Live).decode
 
 MAX_SEQUENCE = 2**53
-"""Scores of sorted sets are doubles, which are exact up to here."""
+"""The numbers of Lua are doubles, which are exact up to here."""
 
 Packed = tuple[bool, str | None, str | None, int | None]
 """Whether it is a question, id, turn, sequence."""
+
+
+def bounded(number: int | None) -> int | None:
+    """Keep a number within what the scripts can compare."""
+    return None if number is None else max(-MAX_SEQUENCE, min(number, MAX_SEQUENCE))
 
 
 def pack(messages: cabc.Iterable[ChatMessage]) -> tuple[list[Packed], list[bytes]]:
@@ -33,31 +59,37 @@ def pack(messages: cabc.Iterable[ChatMessage]) -> tuple[list[Packed], list[bytes
     return packed, bodies
 
 
-def unpack(members: cabc.Iterable[bytes]) -> list[ChatMessage]:
-    """Make messages of the members of a thread's sorted set.
+def unpack(elements: cabc.Sequence[bytes]) -> list[ChatMessage]:
+    """Make messages of elements of a thread's list.
 
     :raises CorruptRecord: if one is no message.
     """
-    read = ChatMessage.from_json
-    messages = []
-    for member in members:
-        sequence, _, body = member.partition(b" ")
-        if not sequence.isdigit():
-            raise CorruptRecord("a stored message cannot be read: it has no sequence")
-        messages.append(read(body, int(sequence)))
-    return messages
+    if not elements:
+        return []
+    bodies = [element[_SEQUENCE + 1 :] for element in elements]
+    return ChatMessage.from_rows(zip(_numbers(elements), bodies, strict=True))
 
 
-def unpack_end(member: bytes) -> tuple[float, float]:
-    """Return last activity and latest lease, from what stands behind the messages of a thread.
+def _numbers(elements: cabc.Sequence[bytes]) -> cabc.Sequence[int]:
+    try:
+        first, last = (int(elements[place][:_SEQUENCE]) for place in (0, -1))
+        if last - first == len(elements) - 1:
+            # They ascend, so there is no gap.
+            return range(first, last + 1)
+        return [int(element[:_SEQUENCE]) for element in elements]
+    except ValueError as error:
+        raise CorruptRecord("a stored message cannot be read: it has no sequence") from error
+
+
+def unpack_head(element: bytes) -> Head:
+    """Return what stands behind the messages of a thread.
 
     :raises CorruptRecord: if it is something else.
     """
     try:
-        active, lease = member.removeprefix(b"#").split(b" ")
-        return float(active), float(lease)
-    except ValueError as error:
-        raise CorruptRecord("a stored thread cannot be read: it has no end") from error
+        return _decode_head(element)
+    except msgspec.DecodeError as error:
+        raise CorruptRecord("a stored thread cannot be read: it has no head") from error
 
 
 def unpack_live(packed: bytes) -> list[LiveTurn]:

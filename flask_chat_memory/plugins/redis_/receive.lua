@@ -1,17 +1,17 @@
 -- Takes in a thread of another scope, whole or what it does not have of it yet.
 --
--- The head of the thread that takes it in notes which thread of which birth it has up to which sequence, so that a
--- move which was interrupted before the old thread was deleted can be repeated. The last of ARGV is its live records.
+-- The thread that takes it in notes which thread of which birth it has up to which sequence, so that a move which was
+-- interrupted before the old thread was deleted can be repeated. The last of ARGV is the head of the old one.
 
 local thread = look(given.digest)
 local current = find_current(thread)
 if not thread.alive and given.is_current and given.one and current then
     thread = look(current)
 end
-local mark = 'from ' .. given.digest
-local marked = redis.call('HGET', thread.key, mark)
-local known = redis.call('HGET', thread.key .. ':keys', given.key)
-local value = given.born .. ' ' .. text(given.sequence)
+local about, mark = thread.key .. ':about', 'from ' .. given.digest
+local marked = redis.call('HGET', about, mark)
+local known = redis.call('HGET', thread.key .. ':found', 'k:' .. given.key)
+local value = given.born .. ' ' .. digits_of(given.sequence)
 if not thread.alive then
     open(thread, superfluous(thread.digest))
     touch(thread, given.is_current, find_current(thread))
@@ -20,15 +20,18 @@ if not thread.alive then
         sequences[place] = message[4]
     end
     put(thread, given.messages, sequences)
-    thread.sequence, thread.tokens = given.sequence, given.tokens
+    thread.head[SEQUENCE], thread.head[TOKENS] = given.sequence, given.tokens
+    thread.head[LIVE] = cmsgpack.unpack(ARGV[#ARGV])[LIVE]
     for _, key in ipairs(given.known) do
-        redis.call('HSET', thread.key .. ':keys', key[1], key[2])
+        remember(thread, unpack(key))
     end
-    thread.live = unpack_live(ARGV[#ARGV])
+    given.about[#given.about + 1] = mark
+    given.about[#given.about + 1] = value
+    set_fields(about, given.about)
     -- To move is no activity.
-    thread.active = given.active
+    thread.head[ACTIVE] = given.active
     redis.call('ZADD', index, given.active, thread.digest)
-    close(thread, 'created', given.created, mark, value)
+    close(thread)
     return
 end
 local born, upto = (marked or ''):match('^(%S+) (%d+)$')
@@ -48,7 +51,9 @@ for place, body in ipairs(bodies) do
     ARGV[place + 1] = body
 end
 touch(thread, true, current)
+redis.call('HSET', about, mark, value)
 if #newer > 0 then
     add(thread, newer, upto == 0 and given.key or nil)
 end
-close(thread, mark, value)
+close(thread)
+trim(thread)

@@ -9,8 +9,8 @@ for place, name in ipairs(KEYS) do
         local thread = look(digest)
         find_current(thread)
         redis.call('ZCARD', index)
-        if thread.alive and thread.live[turn] then
-            thread.live[turn][1] = given.lease
+        if thread.alive and thread.head[LIVE][turn] then
+            thread.head[LIVE][turn][1] = given.lease
             close(thread)
         end
     end)

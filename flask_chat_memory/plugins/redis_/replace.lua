@@ -12,10 +12,10 @@ local sequences, previous = {}, 0
 for place, message in ipairs(given.messages) do
     local sequence = message[4]
     if not sequence or sequence <= previous then
-        sequence = math.max(previous, thread.sequence) + 1
+        sequence = math.max(previous, thread.head[SEQUENCE]) + 1
     end
     sequences[place], previous = sequence, sequence
 end
 put(thread, given.messages, sequences)
-thread.tokens = given.tokens
+thread.head[TOKENS] = given.tokens
 close(thread)

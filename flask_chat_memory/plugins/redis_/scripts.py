@@ -5,19 +5,22 @@ from __future__ import annotations
 import hashlib
 import importlib.resources
 
-READS = ("thread",)
-WRITES = ("thread", "writing")
-ADDS = ("thread", "writing", "adding")
+READS = ("head", "thread")
+DESCRIBES = (*READS, "describing")
+DELETES = (*READS, "removing")
+WRITES = (*DELETES, "writing")
+ADDS = (*WRITES, "adding")
 
 
 class Script:
     """A script that a server knows by its digest once it has run there.
 
     :param uses: names of the files before its own.
+    :param package: where the files are.
     """
 
-    def __init__(self, name: str, uses: tuple[str, ...]) -> None:
-        folder = importlib.resources.files(__package__)
+    def __init__(self, name: str, uses: tuple[str, ...] = (), package: str = __package__) -> None:
+        folder = importlib.resources.files(package)
         parts = [folder.joinpath(f"{part}.lua").read_text(encoding="utf-8") for part in (*uses, name)]
         self.text = "\n".join(parts).encode()
         self.digest = hashlib.sha1(self.text, usedforsecurity=False).hexdigest()
@@ -25,10 +28,15 @@ class Script:
 
 LOAD = Script("load", READS)
 LIVE = Script("live", READS)
-APPEND = Script("append", ADDS)
+APPEND = Script("append", ("head", "quick", *ADDS[1:]))
 REPLACE = Script("replace", WRITES)
 CLEAR = Script("clear", WRITES)
-DELETE = Script("delete", WRITES)
+DELETE = Script("delete", DELETES)
+FIND = Script("find", DESCRIBES)
+LIST = Script("list", DESCRIBES)
+EVERY = Script("every", DESCRIBES)
+UPDATE = Script("update", WRITES)
+PURGE = Script("purge", DELETES)
 RENEW = Script("renew", WRITES)
 THREADS = Script("threads", WRITES)
 EXPORT = Script("export", WRITES)

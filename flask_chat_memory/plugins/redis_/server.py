@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import functools
 import threading
 import typing as t
 
@@ -15,6 +16,7 @@ from redis.exceptions import NoScriptError
 from redis.exceptions import RedisClusterException
 from redis.retry import Retry
 
+from ...errors import CorruptRecord
 from ...errors import StorageError
 from .names import types_of
 from .scripts import Script
@@ -47,12 +49,12 @@ class Server:
     def run(
         self,
         script: Script,
-        index: str,
+        index: str | bytes,
         given: cabc.Mapping[str, t.Any],
         bodies: cabc.Iterable[bytes] = (),
         *,
         repeatable: bool,
-        others: cabc.Iterable[str] = (),
+        others: cabc.Iterable[str | bytes] = (),
     ) -> t.Any:
         """Run a script in one round trip and return its answer, text as bytes.
 
@@ -65,11 +67,26 @@ class Server:
         return self._guarded(lambda: self._evaluate(script, arguments), repeatable, index, given.get("digest"))
 
     def newest(self, index: str, digest: str, limit: int | None) -> list[bytes]:
-        """Return the end of a thread and, before it, the newest messages, all without a limit."""
-        arguments = ("ZRANGE", f"{index}:{digest}:messages", 0 if limit is None else -limit - 1, -1)
+        """Return the head of a thread and, before it, the newest messages, all without a limit."""
+        arguments = ("LRANGE", f"{index}:{digest}:messages", 0 if limit is None else -limit - 1, -1)
         return t.cast("list[bytes]", self._guarded(lambda: self._execute(*arguments), True, index, digest))
 
-    def _guarded(self, call: cabc.Callable[[], t.Any], repeatable: bool, index: str, digest: str | None) -> t.Any:
+    def scan(self, pattern: str) -> cabc.Iterator[list[bytes]]:
+        """Yield the names that match, some at a time, on all servers that hold keys."""
+        client = self._opened()
+        for node in t.cast(t.Any, client).get_primaries() if self.is_cluster else [None]:
+            where: dict[str, t.Any] = {"target_nodes": node} if node else {}
+            cursor: t.Any = 0
+            while cursor is not None:
+                arguments = ("SCAN", cursor, "MATCH", pattern, "COUNT", 1000)
+                found = self._guarded(functools.partial(self._execute, *arguments, **where), True, pattern, None)
+                cursor = found[0][node.name] if node else found[0]
+                cursor = int(cursor) or None
+                yield found[1]
+
+    def _guarded(
+        self, call: cabc.Callable[[], t.Any], repeatable: bool, index: str | bytes, digest: str | None
+    ) -> t.Any:
         try:
             try:
                 return call()
@@ -80,6 +97,8 @@ class Server:
         except _FAILED as error:
             # Without the driver's text: it may quote an address or what a visitor wrote.
             reason = type(error).__name__
+            if str(error).startswith("CORRUPT"):
+                raise CorruptRecord(f"Redis: a thread at {index!r} cannot be read") from error
             if str(error).startswith("WRONGTYPE"):
                 reason = self._find_misplaced(index, digest) or reason
             raise StorageError(f"Redis failed at {index!r}: {reason}") from error
@@ -90,12 +109,23 @@ class Server:
         except NoScriptError:
             return self._execute("EVAL", script.text, *arguments)
 
-    def _execute(self, *command: t.Any) -> t.Any:
-        # Not decoded, whatever the site's client does to its own replies.
-        return t.cast(t.Any, self._opened()).execute_command(*command, **_AS_BYTES)
+    def _execute(self, *command: t.Any, **where: t.Any) -> t.Any:
+        client = t.cast(t.Any, self._opened())
+        if self._url is None or self.is_cluster:
+            # Not decoded, whatever the site's client does to its own replies.
+            return client.execute_command(*command, **_AS_BYTES, **where)
+        # What the driver does besides, retries and metrics, costs as much as the rest of a round trip. A connection
+        # that fails closes itself.
+        connection = client.connection_pool.get_connection()
+        try:
+            connection.send_command(*command)
+            return connection.read_response(disable_decoding=True)
+        finally:
+            client.connection_pool.release(connection)
 
-    def _find_misplaced(self, index: str, digest: str | None) -> str | None:
+    def _find_misplaced(self, index: str | bytes, digest: str | None) -> str | None:
         """Name the key of another type, as far as it is still there."""
+        index = index if isinstance(index, str) else index.decode(errors="replace")
         digests = {digest}
         try:
             if self._execute("TYPE", f"{index}:current") == b"string":

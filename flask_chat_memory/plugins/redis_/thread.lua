@@ -1,52 +1,31 @@
--- The arguments of all scripts, and how a thread is found. Nothing in this file writes.
---
--- KEYS[1] is the index of a scope. The names of all its other keys begin with that of the index, whose hash tag keeps
--- them together in one slot of a cluster:
---
---   <index>                    sorted set: digest of a thread -> last activity
---   <index>:current            string: digest of the ongoing thread
---   <index>:<digest>           hash: the head of a thread
---   <index>:<digest>:keys      hash: append key -> sequence of its batch
---   <index>:<digest>:messages  sorted set: "<sequence> <JSON>" -> sequence; last of all, so that one native command
---                              reads a thread, "#<last activity> <latest lease>" -> infinity
---   <index>:<digest>:found     hash: "m" and the id of a message -> sequence; "t" and a turn -> sequences
---
--- The last three are apart from the head because a small hash is searched from its start.
---
--- Times are UNIX seconds by the clock of the caller. Nothing depends on that of the server but when keys are dropped.
+-- How a thread is found. Nothing in this file writes.
 
-local given = cmsgpack.unpack(ARGV[1])
-local index = KEYS[1]
-local now = given.now
-
--- Times arrive as text, too: to format a float so that it survives is slow.
-local function text(whole)
-    return string.format('%d', whole)
+-- Returns a sequence as it stands before its message.
+local function digits_of(sequence)
+    return string.format('%016d', sequence)
 end
 
--- Returns the latest lease of live records, turn -> {lease, sequence of the question, ids}.
-local function latest_of(live)
-    local latest = 0
-    for _, record in pairs(live) do
-        latest = math.max(latest, record[1])
+-- Returns the head of a thread, or nothing.
+local function read_head(digest)
+    local packed = redis.call('LINDEX', index .. ':' .. digest .. ':messages', '-1')
+    if not packed then
+        return
     end
-    return latest
+    local readable, head = pcall(cmsgpack.unpack, packed)
+    if not readable or type(head) ~= 'table' or type(head[LIVE]) ~= 'table' then
+        error({err = 'CORRUPT head of a thread'})
+    end
+    return head
 end
 
-local function unpack_live(packed)
-    return packed and packed ~= '' and cmsgpack.unpack(packed) or {}
+local function is_alive(head)
+    return head[ACTIVE] >= given.cutoff or head[LEASE] > now
 end
 
-local function is_alive(active, latest)
-    return active >= given.cutoff or latest > now
-end
-
--- Returns the id of a thread that is alive, and its packed live records; else nothing.
+-- Returns the head of a thread that is alive, or nothing.
 local function find(digest)
-    local head = redis.call('HMGET', index .. ':' .. digest, 'id', 'active', 'live')
-    if head[1] and is_alive(tonumber(head[2]), latest_of(unpack_live(head[3]))) then
-        return head[1], head[3]
-    end
+    local head = read_head(digest)
+    return head and is_alive(head) and head or nil
 end
 
 -- Returns the digest of the scope's ongoing thread, or nothing.
@@ -58,4 +37,21 @@ local function find_current(thread)
         return thread.alive and digest or nil
     end
     return digest and find(digest) and digest or nil
+end
+
+-- Returns the place of the first message, of so many, whose sequence is not smaller.
+local function place_of(messages, count, sequence)
+    local low, high = 0, count
+    while low < high do
+        local middle = math.floor((low + high) / 2)
+        local found = tonumber(redis.call('LINDEX', messages, middle):sub(1, 16))
+        if not found then
+            error({err = 'CORRUPT message of a thread'})
+        elseif found < sequence then
+            low = middle + 1
+        else
+            high = middle
+        end
+    end
+    return low
 end

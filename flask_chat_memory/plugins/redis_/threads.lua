@@ -11,6 +11,6 @@ for _, digest in ipairs(redis.call('ZRANGE', index, 0, -1)) do
     end
 end
 for _, thread in ipairs(dead) do
-    remove(thread)
+    remove(thread.digest)
 end
 return found

@@ -3,32 +3,31 @@
 -- A script that fails half-way is not undone. So each first reads every key that it is going to write, by look() and
 -- find_current(), where a key of another type ends it; the index, which it does not read, is what it writes first.
 
+local PARTS = {':messages', ':found', ':about'}
+
 -- Returns a thread with all that decides what may be done with it.
-local function look(digest)
-    local key = index .. ':' .. digest
-    local head = redis.call('HMGET', key, 'id', 'active', 'sequence', 'tokens', 'nonce', 'batch', 'born', 'question',
-        'live', 'deadline')
-    redis.call('ZCARD', key .. ':messages')
-    local found = redis.call('HLEN', key .. ':found')
-    local live = unpack_live(head[9])
-    local latest = latest_of(live)
+--
+-- names: fields of its hash "found" to be read with it, into thread.read.
+local function look(digest, names)
+    local head, key, read = read_head(digest), index .. ':' .. digest, nil
+    if names then
+        read = redis.call('HMGET', key .. ':found', unpack(names))
+    else
+        redis.call('HLEN', key .. ':found')
+    end
+    if not head then
+        redis.call('HLEN', key .. ':about')
+    end
     return {
         digest = digest,
         key = key,
-        id = head[1],
-        alive = head[1] and is_alive(tonumber(head[2]), latest),
-        active = head[2],
-        sequence = tonumber(head[3] or 0),
-        tokens = tonumber(head[4] or 0),
-        nonce = head[5],
-        batch = head[6] or '0',
-        born = head[7],
-        question = head[8] or '',
-        live = live,
-        running = latest > now,
-        deadline = head[10],
-        keys = redis.call('HLEN', key .. ':keys'),
-        found = found,
+        head = head or {0, 0, '', 0, 0, '', 0, '', 0, 0, 0, {}},
+        stored = head ~= nil,
+        alive = head and is_alive(head),
+        running = head and head[LEASE] > now,
+        read = read,
+        fields = {},
+        added = {},
     }
 end
 
@@ -54,111 +53,159 @@ local function superfluous(newest)
     return found
 end
 
-local function remove(thread)
-    redis.call('ZREM', index, thread.digest)
-    redis.call('UNLINK', thread.key, thread.key .. ':messages', thread.key .. ':found', thread.key .. ':keys')
-    if redis.call('GET', index .. ':current') == thread.digest then
-        redis.call('DEL', index .. ':current')
+-- Adds fields to a hash, no more at once than fits on the stack of Lua.
+local function set_fields(name, fields)
+    for start = 1, #fields, 1000 do
+        redis.call('HSET', name, unpack(fields, start, math.min(start + 999, #fields)))
+    end
+end
+
+-- Returns the append keys that a thread remembers, the oldest first: {key, sequence} of each.
+local function keys_of(thread)
+    local name, order, found = thread.key .. ':found', {}, {}
+    for number = math.max(1, thread.head[KEYS_GIVEN] - given.keys_kept * 3 / 2), thread.head[KEYS_GIVEN] do
+        order[#order + 1] = 'o:' .. number
+    end
+    if #order > 0 then
+        for _, key in ipairs(redis.call('HMGET', name, unpack(order))) do
+            local sequence = key and redis.call('HGET', name, 'k:' .. key)
+            if sequence then
+                found[#found + 1] = {key, sequence}
+            end
+        end
+    end
+    return found
+end
+
+-- Remembers the key of a batch; forgets the oldest, some at a time.
+local function remember(thread, key, sequence)
+    local fields, number, half = thread.fields, thread.head[KEYS_GIVEN] + 1, given.keys_kept / 2
+    thread.head[KEYS_GIVEN] = number
+    fields[#fields + 1] = 'k:' .. key
+    fields[#fields + 1] = digits_of(sequence)
+    fields[#fields + 1] = 'o:' .. number
+    fields[#fields + 1] = key
+    if number % half == 0 and number > given.keys_kept then
+        local name, forgotten = thread.key .. ':found', {}
+        for old = number - 3 * half + 1, number - 2 * half do
+            forgotten[#forgotten + 1] = 'o:' .. old
+        end
+        for _, old in ipairs(redis.call('HMGET', name, unpack(forgotten))) do
+            forgotten[#forgotten + 1] = old and 'k:' .. old or nil
+        end
+        redis.call('HDEL', name, unpack(forgotten))
     end
 end
 
 -- Makes a thread anew that is absent or expired.
 local function open(thread, victims)
     for _, victim in ipairs(victims) do
-        remove(victim)
+        remove(victim.digest)
     end
-    remove(thread)
-    redis.call('HSET', thread.key, 'id', given.id, 'owner', given.owner, 'chatbot', given.chatbot,
-        'created', given.time, 'born', given.nonce)
-    thread.id, thread.alive, thread.live, thread.deadline, thread.question = given.id, true, {}, nil, ''
-    thread.sequence, thread.tokens, thread.keys, thread.found = 0, 0, 0, 0
+    remove(thread.digest)
+    redis.call('HSET', thread.key .. ':about', 'owner', given.owner, 'chatbot', given.chatbot, 'created', given.time)
+    -- A field that stays, so that the hash does, with its deadline.
+    thread.fields = {'born', given.nonce}
+    thread.head = {now, 0, given.id, 0, 0, given.nonce, 0, given.nonce, 0, 0, 0, {}}
+    thread.alive, thread.stored = true, false
 end
 
 -- Removes the messages of a thread.
 local function empty(thread)
+    local known = keys_of(thread)
     redis.call('UNLINK', thread.key .. ':messages', thread.key .. ':found')
-    thread.tokens, thread.question, thread.deadline = 0, '', nil
+    local head = thread.head
+    thread.fields, thread.stored = {'born', head[BORN]}, false
+    head[TOKENS], head[QUESTION], head[DEADLINE], head[KEYS_GIVEN] = 0, 0, 0, 0
+    for _, key in ipairs(known) do
+        remember(thread, unpack(key))
+    end
 end
 
--- Stores messages {is a question, id, turn}, whose JSON is in ARGV from the second on, each as the one of a sequence.
+-- Adds messages {is a question, id, turn}, whose JSON is in ARGV from the second on, each as the one of a sequence.
 local function put(thread, messages, sequences)
-    -- No more at once than fits on the stack of Lua.
-    for start = 1, #messages, 1000 do
-        local added, found, turns = {}, {}, {}
-        for place = start, math.min(start + 999, #messages) do
-            local message, sequence = messages[place], text(sequences[place])
-            local is_question, id, turn = message[1], message[2], message[3]
-            added[#added + 1] = sequence
-            added[#added + 1] = sequence .. ' ' .. ARGV[place + 1]
-            if is_question then
-                thread.question = sequence
-            end
-            if id then
-                found[#found + 1] = 'm' .. id
-                found[#found + 1] = sequence
-            end
-            if turn then
-                local others = turns[turn] or redis.call('HGET', thread.key .. ':found', 't' .. turn)
-                turns[turn] = others and others .. ' ' .. sequence or sequence
-            end
-            thread.sequence = math.max(thread.sequence, sequences[place])
+    local head, added, fields, turns = thread.head, thread.added, thread.fields, {}
+    for place, message in ipairs(messages) do
+        local sequence, id, turn = sequences[place], message[2], message[3]
+        local digits = digits_of(sequence)
+        added[#added + 1] = digits .. ' ' .. ARGV[place + 1]
+        if message[1] then
+            head[QUESTION] = sequence
         end
-        for turn, all in pairs(turns) do
-            found[#found + 1] = 't' .. turn
-            found[#found + 1] = all
+        if id then
+            fields[#fields + 1] = 'm:' .. id
+            fields[#fields + 1] = digits
         end
-        redis.call('ZADD', thread.key .. ':messages', unpack(added))
-        if #found > 0 then
-            if thread.found == 0 then
-                thread.deadline = nil
-            end
-            redis.call('HSET', thread.key .. ':found', unpack(found))
+        if turn then
+            local others = turns[turn]
+            turns[turn] = others and others .. ' ' .. digits or digits
         end
+        head[SEQUENCE] = math.max(head[SEQUENCE], sequence)
+    end
+    for turn, all in pairs(turns) do
+        local others = thread.stored and redis.call('HGET', thread.key .. ':found', 't:' .. turn)
+        fields[#fields + 1] = 't:' .. turn
+        fields[#fields + 1] = others and others .. ' ' .. all or all
     end
 end
 
--- Gives all keys of a thread the same deadline, which those of its scope do not come before. One that is about right
--- is left: the slack allows for that, and for a clock of the server that differs.
-local function set_deadline(thread, latest)
+-- Returns when the keys of a thread are to be dropped. A deadline that is about right is left: the slack allows for
+-- that, and for a clock of the server that differs.
+local function next_deadline(head)
     if not given.expiry then
-        if thread.deadline ~= 'none' then
-            for _, part in ipairs({'', ':messages', ':found', ':keys'}) do
-                redis.call('PERSIST', thread.key .. part)
-            end
-            redis.call('PERSIST', index)
-            redis.call('PERSIST', index .. ':current')
+        return -1
+    end
+    local wanted = math.min(math.ceil(math.max(head[ACTIVE] + given.expiry, head[LEASE])) + given.slack, 1e12)
+    if head[DEADLINE] > 0 and math.abs(head[DEADLINE] - wanted) < given.slack / 2 then
+        return head[DEADLINE]
+    end
+    return wanted
+end
+
+-- Gives all keys of a thread the same deadline, which those of its scope do not come before.
+local function set_deadline(thread)
+    local scope = {index, index .. ':current'}
+    if thread.head[DEADLINE] < 0 then
+        for _, part in ipairs(PARTS) do
+            redis.call('PERSIST', thread.key .. part)
         end
-        return 'none'
+        for _, key in ipairs(scope) do
+            redis.call('PERSIST', key)
+        end
+        return
     end
-    local wanted = math.min(math.ceil(math.max(thread.active + given.expiry, latest)) + given.slack, 1e12)
-    if thread.deadline and math.abs((tonumber(thread.deadline) or math.huge) - wanted) < given.slack / 2 then
-        return thread.deadline
-    end
-    redis.call('PEXPIRE', thread.key, text((wanted - math.floor(now)) * 1000))
-    local deadline = redis.call('PEXPIRETIME', thread.key)
-    for _, part in ipairs({':messages', ':found', ':keys'}) do
-        redis.call('PEXPIREAT', thread.key .. part, deadline)
-    end
-    for _, key in ipairs({index, index .. ':current'}) do
+    redis.call('PEXPIRE', thread.key .. ':messages', (thread.head[DEADLINE] - math.floor(now)) * 1000)
+    local deadline = redis.call('PEXPIRETIME', thread.key .. ':messages')
+    redis.call('PEXPIREAT', thread.key .. ':found', deadline)
+    redis.call('PEXPIREAT', thread.key .. ':about', deadline)
+    for _, key in ipairs(scope) do
         if redis.call('PEXPIRETIME', key) < deadline then
             redis.call('PEXPIREAT', key, deadline)
         end
     end
-    return text(wanted)
 end
 
--- Writes the head of a thread, and what stands for it behind its messages.
-local function close(thread, ...)
-    local latest = latest_of(thread.live)
-    redis.call('ZREMRANGEBYSCORE', thread.key .. ':messages', '+inf', '+inf')
-    local lease = latest > 0 and string.format('%.17g', latest) or '0'
-    redis.call('ZADD', thread.key .. ':messages', '+inf', '#' .. thread.active .. ' ' .. lease)
-    redis.call('HSET', thread.key, 'active', thread.active, 'sequence', text(thread.sequence), 'tokens', text(thread.tokens),
-        'nonce', given.nonce or thread.nonce, 'batch', thread.batch, 'question', thread.question,
-        'live', next(thread.live) and cmsgpack.pack(thread.live) or '', ...)
-    local deadline = set_deadline(thread, latest)
-    if deadline ~= thread.deadline then
-        redis.call('HSET', thread.key, 'deadline', deadline)
+-- Writes what was added to a thread, and its head.
+local function close(thread)
+    local messages, added, first, before = thread.key .. ':messages', thread.added, 1, thread.head[DEADLINE]
+    local head, lease = thread.head, 0
+    for _, record in pairs(head[LIVE]) do
+        lease = math.max(lease, record[1])
+    end
+    head[LEASE], head[NONCE] = lease, given.nonce or head[NONCE]
+    head[DEADLINE] = next_deadline(head)
+    added[#added + 1] = cmsgpack.pack(head)
+    set_fields(thread.key .. ':found', thread.fields)
+    if thread.stored then
+        -- In the place of the head that was, for a list without elements is gone, and its deadline with it.
+        redis.call('LSET', messages, '-1', added[1])
+        first = 2
+    end
+    for start = first, #added, 1000 do
+        redis.call('RPUSH', messages, unpack(added, start, math.min(start + 999, #added)))
+    end
+    if head[DEADLINE] ~= before then
+        set_deadline(thread)
     end
 end
 
@@ -166,9 +213,9 @@ end
 -- thread is so if there is no other.
 local function touch(thread, claims, current)
     redis.call('ZADD', index, given.time, thread.digest)
-    thread.active = given.time
+    thread.head[ACTIVE] = now
     if claims and not current then
         redis.call('SET', index .. ':current', thread.digest)
-        thread.deadline = nil
+        thread.head[DEADLINE] = 0
     end
 end

@@ -7,10 +7,10 @@ from sqlalchemy.schema import CreateIndex
 from sqlalchemy.schema import CreateTable
 
 from .dialect import Dialect
-from .tables import Tables
+from .tables import TableSet
 
 
-def create_tables_once(engine: sa.Engine, dialect: Dialect, tables: Tables) -> None:
+def create_tables_once(engine: sa.Engine, dialect: Dialect, tables: TableSet) -> None:
     """Create the tables where there is none of them; safe when several processes do so at once.
 
     If only some are missing, somebody has renamed or dropped them: new ones would hide what they hold. Where

@@ -21,7 +21,7 @@ from .creating import create_tables_once
 from .dialect import Dialect
 from .engines import dialect_of
 from .engines import engine_for
-from .tables import Tables
+from .tables import TableSet
 from .transaction import Parameters
 from .transaction import Prepared
 from .transaction import Row
@@ -55,12 +55,12 @@ class _Errors:
 
 
 class Database:
-    """A database that holds the tables of the plugin.
+    """A database that holds tables of ours.
 
     :param engine: the site's engine, on which nothing is set, or a URL, for which an engine is made.
     """
 
-    def __init__(self, engine: sa.Engine | str, tables: Tables, create_tables: bool) -> None:
+    def __init__(self, engine: sa.Engine | str, tables: TableSet, create_tables: bool) -> None:
         self._owns_engine = isinstance(engine, str)
         self._engine = engine_for(engine) if isinstance(engine, str) else engine
         self.dialect = dialect_of(self._engine)
@@ -73,7 +73,7 @@ class Database:
         self._prepared: dict[sa.Executable, Prepared] = {}
         self._creating = threading.Lock()
         self.lock = ReadersGate()
-        rest_in_forks(self)
+        rest_in_forks(self, inner=True)
 
     def prepare(self, statement: sa.Executable) -> Prepared:
         """Return the statement compiled for the database's dialect, which is done once."""

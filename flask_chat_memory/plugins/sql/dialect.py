@@ -15,6 +15,7 @@ from ...errors import StorageError
 from ..options import PluginOptions
 from .statements import Statements
 from .tables import Tables
+from .tables import TableSet
 
 if t.TYPE_CHECKING:
     from .rows import Append
@@ -131,10 +132,10 @@ class Dialect(abc.ABC):
 
     @contextlib.contextmanager
     @abc.abstractmethod
-    def creating(self, connection: sa.Connection, tables: Tables) -> cabc.Iterator[None]:
+    def creating(self, connection: sa.Connection, tables: TableSet) -> cabc.Iterator[None]:
         """Let one process at a time create the tables."""
 
-    def table_names(self, connection: sa.Connection, tables: Tables) -> set[str]:
+    def table_names(self, connection: sa.Connection, tables: TableSet) -> set[str]:
         """Return which of the tables are there."""
         return {table.name for table in tables.all()} & set(sa.inspect(connection).get_table_names())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...message import ChatMessage
-from ..base import Scope
+from ..records import Scope
 from .rows import Append
 from .rows import EVERYTHING
 from .tables import scope_key
@@ -31,7 +31,7 @@ class Mover(Writer):
             elif self.is_alive(target, thread_id) or self._joins(target, bool(current)):
                 everything = {"thread_key": key, "after": -1, "limit": EVERYTHING, **self._times}
                 rows = self._rows(self._statements.oldest, everything)
-                messages = [ChatMessage.from_json(body, sequence) for sequence, body in rows]
+                messages = ChatMessage.from_rows(rows)
                 self._append(Append(target, thread_id, messages, f"adopt:{thread_id}"))
                 self.remove(source, key)
             else:
@@ -43,8 +43,8 @@ class Mover(Writer):
         new_key = thread_key(target, thread_id)
         move = {"old_key": key, "new_key": new_key, "new_owner": target.owner, "new_chatbot": target.chatbot}
         for statement in (*statements.rekey, statements.rescope_thread):
-            self._run(statement, move)
-        self._run(statements.remove_current, {"thread_key": key, "scope_key": scope_key(source)})
+            self.run(statement, move)
+        self.run(statements.remove_current, {"thread_key": key, "scope_key": scope_key(source)})
         if current:
             self._make_current(target, new_key)
         self._limit_threads(target, new_key)

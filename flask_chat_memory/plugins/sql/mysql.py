@@ -13,7 +13,7 @@ from .dialect import Busy
 from .dialect import Code
 from .dialect import Dialect
 from .statements import Statements
-from .tables import Tables
+from .tables import TableSet
 
 LOCK_TIMEOUT = 10
 CREATE_TIMEOUT = 60
@@ -82,13 +82,13 @@ class MySQL(Dialect):
             cursor.execute("DO RELEASE_LOCK(%s)", [scope])
 
     @contextlib.contextmanager
-    def creating(self, connection: sa.Connection, tables: Tables) -> cabc.Iterator[None]:
+    def creating(self, connection: sa.Connection, tables: TableSet) -> cabc.Iterator[None]:
         cursor = connection.connection.cursor()
-        _lock(cursor, tables.thread.name, CREATE_TIMEOUT)
+        _lock(cursor, tables.all()[0].name, CREATE_TIMEOUT)
         try:
             yield
         finally:
-            self.end(cursor, [tables.thread.name])
+            self.end(cursor, [tables.all()[0].name])
 
     def code(self, error: Exception) -> Code:
         return t.cast("int | None", error.args[0]) if error.args and isinstance(error.args[0], int) else None

@@ -16,6 +16,7 @@ from .dialect import number_of
 from .postgresql_append import OneStatementAppend
 from .statements import Statements
 from .tables import Tables
+from .tables import TableSet
 
 CONNECT_TIMEOUT = 10
 _IDLE = 0
@@ -38,7 +39,7 @@ class PostgreSQLStatements(Statements):
         missing = thread.c.sequence - thread.c.messages
         this_thread = thread.c.thread_key == sa.bindparam("thread_key")
         beginning = sa.select(sa.func.least(before - 1, thread.c.sequence) - missing - limit)
-        beginning = beginning.where(this_thread, self._alive())
+        beginning = beginning.where(this_thread, self.alive())
         newest = sa.select(message.c.sequence, message.c.body).order_by(message.c.sequence.desc()).limit(limit)
         self.newest = newest.where(
             message.c.thread_key == sa.bindparam("thread_key"),
@@ -56,7 +57,7 @@ class PostgreSQLStatements(Statements):
             .select_from(
                 current.join(thread, thread.c.thread_key == current.c.thread_key).outerjoin(of_thread, sa.true())
             )
-            .where(current.c.scope_key == sa.bindparam("scope_key"), self._alive())
+            .where(current.c.scope_key == sa.bindparam("scope_key"), self.alive())
             .order_by(of_thread.c.sequence.desc())
         )
 
@@ -139,10 +140,10 @@ class PostgreSQL(Dialect):
         return OneStatementAppend(tables, options, self.compiling)
 
     @contextlib.contextmanager
-    def creating(self, connection: sa.Connection, tables: Tables) -> cabc.Iterator[None]:
+    def creating(self, connection: sa.Connection, tables: TableSet) -> cabc.Iterator[None]:
         connection.commit()
         state = self.lend(connection.connection)
-        connection.exec_driver_sql(f"{_BEGIN}; SELECT pg_advisory_xact_lock({number_of(tables.thread.name)})")
+        connection.exec_driver_sql(f"{_BEGIN}; SELECT pg_advisory_xact_lock({number_of(tables.all()[0].name)})")
         try:
             yield
         except BaseException:
@@ -153,7 +154,7 @@ class PostgreSQL(Dialect):
         finally:
             self.give_back(connection.connection, state)
 
-    def table_names(self, connection: sa.Connection, tables: Tables) -> set[str]:
+    def table_names(self, connection: sa.Connection, tables: TableSet) -> set[str]:
         # As a statement would find them: along the whole search path.
         query = sa.text("SELECT relname FROM pg_class WHERE relname = ANY(:names) AND pg_table_is_visible(oid)")
         return set(connection.scalars(query, {"names": [table.name for table in tables.all()]}))

@@ -6,9 +6,9 @@ import collections.abc as cabc
 import typing as t
 
 from ...message import ChatMessage
-from ..base import LiveTurn
-from ..base import Scope
 from ..options import PluginOptions
+from ..records import LiveTurn
+from ..records import Scope
 from .tables import id_key
 
 _NEVER = -(2.0**62)

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from ...errors import ConfigurationError
 from .dialect import Dialect
-from .tables import Tables
+from .tables import TableSet
 
 BUSY_TIMEOUT = 10.0
 
@@ -69,7 +69,7 @@ class SQLite(Dialect):
         self._engine.dispose()
 
     @contextlib.contextmanager
-    def creating(self, connection: sa.Connection, tables: Tables) -> cabc.Iterator[None]:
+    def creating(self, connection: sa.Connection, tables: TableSet) -> cabc.Iterator[None]:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
         yield
         connection.commit()

@@ -28,12 +28,14 @@ class Statements:
         self._define_scope(thread)
         self._define_removing()
 
-    def _running(self) -> sa.ColumnElement[bool]:
+    def running(self) -> sa.ColumnElement[bool]:
+        """Return the condition that a turn of the thread holds a lease."""
         live, thread = self._tables.live, self._tables.thread
         return sa.exists().where(live.c.thread_key == thread.c.thread_key, live.c.lease > _p("now")).correlate(thread)
 
-    def _alive(self) -> sa.ColumnElement[bool]:
-        return sa.or_(self._tables.thread.c.last_activity >= _p("cutoff"), self._running())
+    def alive(self) -> sa.ColumnElement[bool]:
+        """Return the condition that the thread is not expired."""
+        return sa.or_(self._tables.thread.c.last_activity >= _p("cutoff"), self.running())
 
     def _apart(self, query: sa.Select[t.Any]) -> sa.ScalarSelect[t.Any]:
         """Return a query for the WHERE of a statement that changes a table which the query reads."""
@@ -41,8 +43,8 @@ class Statements:
 
     def _define_reading(self, thread: sa.Table, message: sa.Table) -> None:
         this_thread = thread.c.thread_key == _p("thread_key")
-        self.has_thread = sa.select(sa.literal(1)).select_from(thread).where(this_thread, self._alive())
-        alive = sa.exists().where(this_thread, self._alive())
+        self.has_thread = sa.select(sa.literal(1)).select_from(thread).where(this_thread, self.alive())
+        alive = sa.exists().where(this_thread, self.alive())
         of_thread = sa.select(message.c.sequence, message.c.body).where(message.c.thread_key == _p("thread_key"), alive)
         self.newest = (
             of_thread.where(message.c.sequence < _p("before")).order_by(message.c.sequence.desc()).limit(_p("limit"))
@@ -52,7 +54,7 @@ class Statements:
         found = (
             sa.select(thread.c.thread_id)
             .select_from(current.join(thread, thread.c.thread_key == current.c.thread_key))
-            .where(current.c.scope_key == _p("scope_key"), self._alive())
+            .where(current.c.scope_key == _p("scope_key"), self.alive())
         )
         self.current_thread = found
         self.newest_of_current = (
@@ -77,7 +79,7 @@ class Statements:
             thread.c.thread_id,
             thread.c.sequence,
             thread.c.messages,
-            self._alive().label("alive"),
+            self.alive().label("alive"),
             (thread.c.thread_key == of_scope).label("current"),
             known_key.correlate(thread).scalar_subquery().label("known"),
             question.limit(1).correlate(thread).scalar_subquery().label("question"),
@@ -156,12 +158,12 @@ class Statements:
         live = self._tables.live
         thread = self._tables.thread
         this_turn = sa.and_(live.c.thread_key == _p("key"), live.c.turn == _p("turn_id"))
-        alive = sa.exists().where(thread.c.thread_key == _p("key"), self._alive())
+        alive = sa.exists().where(thread.c.thread_key == _p("key"), self.alive())
         self.insert_live = sa.insert(live).values(
             {live.c[name]: _p(name) for name in ("thread_key", "turn", "question_id", "answer_id", "lease")}
             | {live.c.question_sequence: _p("question_sequence")}
         )
-        alive_key = sa.select(thread.c.thread_key).where(thread.c.thread_key == _p("key"), self._alive())
+        alive_key = sa.select(thread.c.thread_key).where(thread.c.thread_key == _p("key"), self.alive())
         is_alive = live.c.thread_key == self._apart(alive_key)
         self.renew_live = sa.update(live).where(this_turn, is_alive).values(lease=_p("until"))
         message = self._tables.message
@@ -179,7 +181,7 @@ class Statements:
         self.count_threads = sa.select(sa.func.count()).select_from(thread).where(in_scope)
         self.idle_longest = (
             sa.select(thread.c.thread_key)
-            .where(in_scope, thread.c.thread_key != _p("thread_key"), sa.not_(self._running()))
+            .where(in_scope, thread.c.thread_key != _p("thread_key"), sa.not_(self.running()))
             .order_by(thread.c.last_activity)
             .limit(_p("excess"))
         )
@@ -192,8 +194,8 @@ class Statements:
             sa.select(
                 thread.c.thread_key,
                 thread.c.thread_id,
-                self._alive().label("alive"),
-                self._running().label("running"),
+                self.alive().label("alive"),
+                self.running().label("running"),
                 is_current.correlate(thread).label("current"),
             )
             .where(in_scope)
@@ -217,6 +219,8 @@ class Statements:
         ]
         self.remove_keys = sa.delete(tables.append_key).where(tables.append_key.c.thread_key == _p("thread_key"))
         self.remove_thread = sa.delete(tables.thread).where(tables.thread.c.thread_key == _p("thread_key"))
+        idle = sa.and_(tables.thread.c.last_activity < _p("before"), sa.not_(self.running()))
+        self.remove_idle_thread = self.remove_thread.where(idle)
         self.remove_current = sa.delete(tables.current).where(
             tables.current.c.scope_key == _p("scope_key"), tables.current.c.thread_key == _p("thread_key")
         )

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 from sqlalchemy.ext.compiler import compiles
 
-from ..base import Scope
+from ..records import Scope
 
 DEFAULT_PREFIX = "chat_memory_"
 
@@ -51,6 +51,12 @@ _OPTIONS: dict[str, t.Any] = {
         ("row_format", "DYNAMIC"),
     )
 }
+
+
+class TableSet(t.Protocol):
+    """Tables that are made together."""
+
+    def all(self) -> list[sa.Table]: ...
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,10 +6,10 @@ import collections.abc as cabc
 
 from ...message import ChatMessage
 from ...values import clean
-from ..base import Appended
-from ..base import LiveTurn
-from ..base import Scope
 from ..options import PluginOptions
+from ..records import Appended
+from ..records import LiveTurn
+from ..records import Scope
 from ..rules import KEYS_KEPT
 from ..rules import number
 from ..rules import sequence_of
@@ -29,7 +29,7 @@ class Writer:
     """Writes within a transaction that the caller opens and commits."""
 
     def __init__(self, transaction: Transaction, statements: Statements, options: PluginOptions, now: float) -> None:
-        self._run = transaction.run
+        self.run = transaction.run
         self._run_many = transaction.run_many
         self._rows = transaction.rows
         self._lock = transaction.lock
@@ -42,8 +42,8 @@ class Writer:
         """Do what :meth:`ChatMemoryPlugin.append_messages` promises, and start or end the live record of a turn."""
         appended = self._append(append)
         if append.ends is not None:
-            key = thread_key(append.scope, append.thread_id)
-            self._run(self._statements.delete_live, {"key": key, "turn_id": append.ends})
+            key = thread_key(append.scope, appended.thread_id if appended else append.thread_id)
+            self.run(self._statements.delete_live, {"key": key, "turn_id": append.ends})
         return appended
 
     def _append(self, append: Append) -> Appended | None:
@@ -61,7 +61,7 @@ class Writer:
         self._insert(thread.key, [message.numbered(first + place) for place, message in enumerate(messages)])
         self._touch(thread.key, last=thread.sequence + len(messages), added=len(messages), messages=messages)
         if key is not None:
-            self._run(self._statements.insert_key, {"thread_key": thread.key, "append_key": key, "sequence": first})
+            self.run(self._statements.insert_key, {"thread_key": thread.key, "append_key": key, "sequence": first})
         if begins:
             self._begin(thread.key, first, begins)
         self._trim(thread.key, thread.messages + len(messages))
@@ -72,10 +72,10 @@ class Writer:
         key = thread_key(scope, thread_id)
         thread = self._opened(scope, thread_id, self._look(scope, thread_id, redirect=False))
         numbered = number(messages, thread.sequence)
-        self._run(self._statements.remove_messages, {"thread_key": key})
+        self.run(self._statements.remove_messages, {"thread_key": key})
         self._insert(key, numbered)
-        self._run(self._statements.drop_live, {"thread_key": key})
-        self._run(self._statements.empty_thread, {"this": key, **self._times})
+        self.run(self._statements.drop_live, {"thread_key": key})
+        self.run(self._statements.empty_thread, {"this": key, **self._times})
         last = max([thread.sequence, *(sequence_of(message) for message in numbered)])
         self._touch(key, last=last, added=len(numbered), messages=numbered)
 
@@ -85,8 +85,8 @@ class Writer:
         self._hold(scope, key)
         if self.is_alive(scope, thread_id):
             for statement in self._statements.remove_contents:
-                self._run(statement, {"thread_key": key})
-            self._run(self._statements.empty_thread, {"this": key, **self._times})
+                self.run(statement, {"thread_key": key})
+            self.run(self._statements.empty_thread, {"this": key, **self._times})
 
     def delete(self, scope: Scope, thread_id: str) -> bool:
         """Do what :meth:`ChatMemoryPlugin.delete_thread` promises."""
@@ -104,16 +104,26 @@ class Writer:
         """Delete a thread of the scope with all that belongs to it."""
         statements = self._statements
         for statement in (*statements.remove_contents, statements.remove_keys, statements.remove_thread):
-            self._run(statement, {"thread_key": key})
-        self._run(statements.remove_current, {"thread_key": key, "scope_key": scope_key(scope)})
+            self.run(statement, {"thread_key": key})
+        self.run(statements.remove_current, {"thread_key": key, "scope_key": scope_key(scope)})
+
+    def purge(self, scope: Scope, key: str, before: float) -> int | None:
+        """Do what :meth:`PurgesThreads.purge_thread` promises."""
+        this = {"thread_key": key, "before": before, **self._times}
+        self._hold(scope, key)
+        if not self.run(self._statements.remove_idle_thread, this):
+            return None
+        removed = self.run(self._statements.remove_messages, this)
+        self.remove(scope, key)
+        return removed
 
     def _current_of(self, scope: Scope) -> bool:
         return bool(self._rows(self._statements.current_thread, {"scope_key": scope_key(scope), **self._times}))
 
     def _make_current(self, scope: Scope, key: str) -> None:
         if not self._current_of(scope):
-            self._run(self._statements.make_none_current, {"scope_key": scope_key(scope)})
-            self._run(self._statements.make_current, {"scope_key": scope_key(scope), "thread_key": key})
+            self.run(self._statements.make_none_current, {"scope_key": scope_key(scope)})
+            self.run(self._statements.make_current, {"scope_key": scope_key(scope), "thread_key": key})
 
     def _look(
         self,
@@ -161,7 +171,7 @@ class Writer:
         return stored[0] is not None and bool(messages) and columns_of(messages[0])["message_id"] == stored[0]
 
     def _begin(self, key: str, sequence: int, live: LiveTurn) -> None:
-        self._run(
+        self.run(
             self._statements.insert_live,
             {
                 "thread_key": key,
@@ -182,7 +192,7 @@ class Writer:
         key = thread_key(scope, thread_id)
         if thread:
             self.remove(scope, key)
-        self._run(
+        self.run(
             self._statements.insert_thread,
             {
                 "thread_key": key,
@@ -210,7 +220,7 @@ class Writer:
         )
 
     def _touch(self, key: str, *, last: int, added: int, messages: cabc.Iterable[ChatMessage]) -> None:
-        self._run(
+        self.run(
             self._statements.touch_thread,
             {"this": key, "last": last, "added": added, "more": sum(map(tokens_of, messages)), **self._times},
         )
@@ -228,11 +238,11 @@ class Writer:
         running = self._rows(statements.oldest_running, this)[0][0]
         cut = {"thread_key": key, "cut": question[0][0] if running is None else min(question[0][0], running)}
         turns = self._rows(statements.turns_before, cut)
-        removed = self._run(statements.delete_before, cut)
+        removed = self.run(statements.delete_before, cut)
         for (turn,) in turns:
-            removed += self._run(statements.delete_turn, {"thread_key": key, "turn_id": turn})
-        self._run(statements.count_removed, {"this": key, "removed": removed})
-        self._run(statements.forget_keys, {"thread_key": key, "kept": KEYS_KEPT - 1})
+            removed += self.run(statements.delete_turn, {"thread_key": key, "turn_id": turn})
+        self.run(statements.count_removed, {"this": key, "removed": removed})
+        self.run(statements.forget_keys, {"thread_key": key, "kept": KEYS_KEPT - 1})
 
     def _limit_threads(self, scope: Scope, newest: str) -> None:
         of_scope = {"owner": scope.owner, "chatbot": scope.chatbot, "thread_key": newest, **self._times}

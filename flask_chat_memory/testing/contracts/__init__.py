@@ -7,21 +7,32 @@ The test module of a plugin has a fixture ``make_plugin`` and a class that lists
         def make_plugin(self, tmp_path):
             return lambda **options: MyPlugin({"folder": str(tmp_path), **options})
 
-``make_plugin`` takes the options of the plugin and opens the same store each time that it is called within a test.
+``make_plugin`` takes the options of the plugin and opens the same store each time that it is called within a test. A
+storage of documents has the fixture ``make_storage`` and the classes whose names tell of storages.
 """
 
 from . import assertions as assertions
 from .current import CurrentThreadContract as CurrentThreadContract
+from .describing import DescribesThreadsContract as DescribesThreadsContract
 from .expiry import ExpiryContract as ExpiryContract
 from .failures import CorruptionContract as CorruptionContract
 from .failures import FailingStoreContract as FailingStoreContract
 from .forks import ForkContract as ForkContract
+from .listing import ListsThreadsContract as ListsThreadsContract
 from .live import LiveTurnsContract as LiveTurnsContract
+from .load import LoadContract as LoadContract
 from .moving import MovesThreadsContract as MovesThreadsContract
 from .persistence import PersistenceContract as PersistenceContract
 from .plugin import PluginContract as PluginContract
 from .processes import ProcessContract as ProcessContract
+from .purging import PurgesThreadsContract as PurgesThreadsContract
 from .retention import LastingNumbersContract as LastingNumbersContract
 from .retention import MaxMessagesContract as MaxMessagesContract
 from .retention import MaxThreadsContract as MaxThreadsContract
+from .storage import StorageContract as StorageContract
+from .stores import FailingStorageContract as FailingStorageContract
+from .stores import StorageCorruptionContract as StorageCorruptionContract
+from .stores import StorageForkContract as StorageForkContract
+from .stores import StoragePersistenceContract as StoragePersistenceContract
+from .stores import StorageProcessContract as StorageProcessContract
 from .threads import ThreadsContract as ThreadsContract

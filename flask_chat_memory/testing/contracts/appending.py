@@ -8,7 +8,7 @@ import pytest
 
 from ...errors import ChatMemoryError
 from ...message import ChatMessage
-from ...plugins.base import Appended
+from ...plugins.records import Appended
 from .parts import answer
 from .parts import ask
 from .parts import contents

@@ -7,8 +7,8 @@ import typing as t
 
 import pytest
 
-from ...plugins.base import Appended
-from ...plugins.base import CurrentThread
+from ...plugins.abilities import CurrentThread
+from ...plugins.records import Appended
 from ..clock import ManualClock
 from .expiry import EXPIRY
 from .parts import able

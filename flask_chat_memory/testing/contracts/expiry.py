@@ -7,8 +7,8 @@ import typing as t
 
 import pytest
 
-from ...plugins.base import Appended
 from ...plugins.base import ChatMemoryPlugin
+from ...plugins.records import Appended
 from ..clock import ManualClock
 from .parts import AblePlugin
 from .parts import answer

@@ -31,9 +31,12 @@ class Child:
     """A forked process that does some work.
 
     :param work: is given a function that tells the parent of a step.
+    :param longest: seconds after which the process ends by itself.
+    :ivar steps: how many of its steps the parent has seen.
     """
 
-    def __init__(self, work: cabc.Callable[[Say], object]) -> None:
+    def __init__(self, work: cabc.Callable[[Say], object], longest: float = PATIENCE) -> None:
+        self.steps = 0
         self._reader, writer = os.pipe()
         with warnings.catch_warnings():
             # A process with other threads may deadlock in the child: that it does not is what is tested.
@@ -44,7 +47,7 @@ class Child:
             try:
                 # A child that is stuck ends by itself.
                 signal.signal(signal.SIGALRM, signal.SIG_DFL)
-                signal.alarm(int(PATIENCE))
+                signal.alarm(int(longest))
                 work(lambda: t.cast(None, os.write(writer, b".")))
                 status = 0
             except BaseException:
@@ -56,6 +59,7 @@ class Child:
     def wait_for_steps(self, count: int) -> None:
         for _ in range(count):
             assert os.read(self._reader, 1), "the child ended early"
+            self.steps += 1
 
     def kill(self) -> None:
         os.kill(self.pid, signal.SIGKILL)
@@ -64,7 +68,7 @@ class Child:
     def wait(self) -> int:
         """Wait for the end of the process and return its exit status."""
         while os.read(self._reader, 1):
-            pass
+            self.steps += 1
         os.close(self._reader)
         _, status = os.waitpid(self.pid, 0)
         return os.waitstatus_to_exitcode(status)

@@ -6,10 +6,11 @@ import typing as t
 
 import pytest
 
-from ...plugins.base import Appended
-from ...plugins.base import KeepsLiveTurns
-from ...plugins.base import LiveTurn
-from ...plugins.base import Scope
+from ...plugins.abilities import CurrentThread
+from ...plugins.abilities import KeepsLiveTurns
+from ...plugins.records import Appended
+from ...plugins.records import LiveTurn
+from ...plugins.records import Scope
 from ..clock import ManualClock
 from .appending import NO_MESSAGE
 from .appending import REFUSED
@@ -128,6 +129,16 @@ class LiveTurnsContract:
         plugin.renew_turns([(OWNER, THREAD, "1")], clock() + LEASE)
         assert end(plugin, "1") is None
         assert contents(plugin, OWNER) == before
+
+    def test_a_turn_ends_in_the_thread_that_its_answer_goes_to(self, make_plugin: MakePlugin) -> None:
+        plugin, _ = with_live_turns(make_plugin, threads="one")
+        if not isinstance(plugin, CurrentThread):
+            pytest.skip("the plugin finds no current thread")
+        plugin.append_messages(OWNER, THREAD, exchange("0"))
+        assert start(plugin, "1", thread_id="thread-2") == Appended(THREAD, 3)
+        assert plugin.live_turns(OWNER, THREAD) == [record(plugin, "1")]
+        assert end(plugin, "1", thread_id="thread-2") == Appended(THREAD, 4)
+        assert plugin.live_turns(OWNER, THREAD) == []
 
     def test_an_answer_that_cannot_be_stored_leaves_the_turn_running(self, make_plugin: MakePlugin) -> None:
         plugin, _ = with_live_turns(make_plugin)

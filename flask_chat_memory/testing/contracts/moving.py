@@ -7,10 +7,10 @@ import typing as t
 import pytest
 
 from ...message import ChatMessage
-from ...plugins.base import Appended
-from ...plugins.base import CurrentThread
-from ...plugins.base import MovesThreads
-from ...plugins.base import Scope
+from ...plugins.abilities import CurrentThread
+from ...plugins.abilities import MovesThreads
+from ...plugins.records import Appended
+from ...plugins.records import Scope
 from ...plugins.rules import MAX_THREAD_ID
 from ..clock import ManualClock
 from .expiry import EXPIRY

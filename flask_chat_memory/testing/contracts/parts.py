@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import abc
 import collections.abc as cabc
+import dataclasses
 import threading
 import typing as t
 
 from ...message import ChatMessage
+from ...plugins.abilities import CurrentThread
+from ...plugins.abilities import DescribesThreads
+from ...plugins.abilities import KeepsLiveTurns
+from ...plugins.abilities import ListsThreads
+from ...plugins.abilities import MovesThreads
+from ...plugins.abilities import PurgesThreads
 from ...plugins.base import ChatMemoryPlugin
-from ...plugins.base import CurrentThread
-from ...plugins.base import KeepsLiveTurns
-from ...plugins.base import MovesThreads
-from ...plugins.base import Scope
+from ...plugins.records import Scope
 
 OWNER = Scope("user:1")
 SAME_OWNER_OTHER_CHATBOT = Scope("user:1", "support")
@@ -25,7 +29,16 @@ PATIENCE = 30.0
 R = t.TypeVar("R")
 
 
-class AblePlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads, abc.ABC):
+class AblePlugin(
+    ChatMemoryPlugin,
+    CurrentThread,
+    KeepsLiveTurns,
+    MovesThreads,
+    ListsThreads,
+    DescribesThreads,
+    PurgesThreads,
+    abc.ABC,
+):
     """Stands in annotations for a plugin that has the ability which a contract is about."""
 
 
@@ -85,6 +98,9 @@ def contents(plugin: ChatMemoryPlugin, scope: Scope, thread_id: str = THREAD) ->
         found["current"] = plugin.current_thread(scope)
     if isinstance(plugin, KeepsLiveTurns):
         found["live"] = plugin.live_turns(scope, thread_id)
+    if isinstance(plugin, DescribesThreads):
+        thread = plugin.find_thread(scope, thread_id)
+        found["described"] = thread and dataclasses.replace(thread, id="")
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from ...message import ChatMessage
-from ...plugins.base import Appended
+from ...plugins.records import Appended
 from .parts import ask
 from .parts import assert_same
 from .parts import contents

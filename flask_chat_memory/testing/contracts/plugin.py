@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...plugins.base import CurrentThread
+from ...plugins.abilities import CurrentThread
 from ...plugins.options import definitions_of
 from ...plugins.rules import is_thread_id
 from .appending import AppendingContract

@@ -10,7 +10,7 @@ import typing as t
 import pytest
 
 from ...message import ChatMessage
-from ...plugins.base import Appended
+from ...plugins.records import Appended
 from .forks import Child
 from .forks import needs_fork
 from .forks import Say

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ...message import ChatMessage
-from ...plugins.base import Appended
+from ...plugins.records import Appended
 from .expiry import with_clock
 from .parts import answer
 from .parts import ask

@@ -9,11 +9,11 @@ import typing as t
 
 import pytest
 
-from ...plugins.base import Appended
+from ...plugins.abilities import KeepsLiveTurns
 from ...plugins.base import ChatMemoryPlugin
-from ...plugins.base import KeepsLiveTurns
-from ...plugins.base import LiveTurn
-from ...plugins.base import Scope
+from ...plugins.records import Appended
+from ...plugins.records import LiveTurn
+from ...plugins.records import Scope
 from ..clock import ManualClock
 from .parts import AblePlugin
 from .parts import answer

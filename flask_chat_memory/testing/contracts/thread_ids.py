@@ -6,7 +6,7 @@ import typing as t
 
 import pytest
 
-from ...plugins.base import Appended
+from ...plugins.records import Appended
 from ...plugins.rules import MAX_THREAD_ID
 from .parts import ask
 from .parts import contents

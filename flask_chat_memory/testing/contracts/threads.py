@@ -11,7 +11,7 @@ import typing as t
 import pytest
 
 from ...message import ChatMessage
-from ...plugins.base import Appended
+from ...plugins.records import Appended
 from .appending import NO_MESSAGE
 from .appending import REFUSED
 from .parts import answer

@@ -6,20 +6,26 @@ import contextlib
 import errno
 import os
 
-from ...errors import StorageError
+from ..errors import StorageError
 
 TEMPORARY = ".tmp"
 
 
 class DiskErrors:
-    """Raises StorageError for what the operating system raises; the text names no path."""
+    """Raises StorageError for what the operating system raises; the text names no path.
+
+    :param what: the folder, as an error text names it.
+    """
+
+    def __init__(self, what: str) -> None:
+        self._what = what
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         if isinstance(error, OSError):
             code = errno.errorcode.get(error.errno or 0, type(error).__name__)
-            raise StorageError(f"the folder of the conversations failed: {error.strerror} ({code})") from error
+            raise StorageError(f"{self._what} failed: {error.strerror} ({code})") from error
 
 
 def read_file(path: str) -> bytes | None:
@@ -58,7 +64,7 @@ def replace_file(path: str, data: bytes, lasting: bool = True) -> None:
     """Put a file in the place of what is there, in one step.
 
     The name of the temporary file is the same each time, so what a killed process leaves behind does not pile up; who
-    calls this holds the lock of the scope.
+    calls this holds a lock.
 
     :param lasting: survive a loss of power, together with :func:`sync_folder`.
     """

@@ -1,4 +1,4 @@
-"""A fixed number of lock files: one writer at a time in each scope, among threads and among processes."""
+"""A fixed number of lock files: one writer at a time of each name, among threads and among processes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ import fcntl
 import os
 import threading
 
-from ..base import Scope
-from .disk import make_folder
-from .names import scope_name
+from .files import make_folder
 
 COUNT = 64
 
@@ -27,15 +25,16 @@ class Locks:
         self._held: set[int] = set()
 
     @contextlib.contextmanager
-    def hold(self, guard: threading.RLock, *scopes: Scope) -> cabc.Iterator[None]:
-        """Wait for the locks of the scopes and hold them.
+    def hold(self, guard: threading.RLock, *names: str) -> cabc.Iterator[None]:
+        """Wait for the locks of the names and hold them.
 
         :param guard: a lock without which the process does not fork.
+        :param names: hexadecimal digests.
         """
         descriptors: list[int] = []
         try:
             # Always in the same order, so that two who need both never wait for each other.
-            for number in sorted({int(scope_name(scope), 16) % COUNT for scope in scopes}):
+            for number in sorted({int(name, 16) % COUNT for name in names}):
                 with guard:
                     descriptors.append(self._open(f"{number:02}"))
                     self._held.add(descriptors[-1])

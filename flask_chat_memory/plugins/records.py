@@ -1,0 +1,120 @@
+"""What a plugin is asked with and what it answers, besides messages."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+
+from ..errors import MissingOwner
+from ..values import clean
+
+MAX_OWNER = 255
+MAX_CHATBOT = 64
+
+
+@dataclasses.dataclass(frozen=True)
+class Scope:
+    """Whose conversations of which chatbot: the first argument of every storage operation.
+
+    :param owner: ``user:<id>``, ``anon:<token>`` or the site's own; 1 to 255 characters.
+    :raises MissingOwner: if there is no owner, or it cannot be stored.
+    """
+
+    owner: str
+    chatbot: str = "default"
+
+    def __post_init__(self) -> None:
+        if not is_owner(self.owner):
+            raise MissingOwner(f"an owner is text of 1 to {MAX_OWNER} characters without NUL")
+        if not _is_name(self.chatbot, MAX_CHATBOT):
+            raise ValueError(f"a chatbot is named by text of 1 to {MAX_CHATBOT} characters without NUL")
+
+
+def is_owner(value: object) -> bool:
+    """Tell whether a value can be an owner: text of 1 to 255 characters that every store can hold."""
+    return _is_name(value, MAX_OWNER)
+
+
+def _is_name(value: object, longest: int) -> bool:
+    return isinstance(value, str) and 0 < len(value) <= longest and clean(value) == value
+
+
+@dataclasses.dataclass(frozen=True)
+class Appended:
+    """Where a batch of messages is stored.
+
+    :param thread_id: the thread it went to.
+    :param sequence: of the first message of the batch; 0 for an empty batch.
+    :param repeated: the key was known already: nothing was written, the rest tells of the stored batch.
+    """
+
+    thread_id: str
+    sequence: int
+    repeated: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class LiveTurn:
+    """The record of a turn that is being answered.
+
+    :param lease: UNIX time in seconds until which the turn counts as running, unless it is renewed.
+    """
+
+    turn: str
+    question_id: str
+    answer_id: str
+    lease: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Thread:
+    """What is known of a thread without its messages.
+
+    :param created_at: UNIX time in seconds.
+    :param last_activity: UNIX time in seconds of the last write of messages.
+    :param messages: how many it holds.
+    :param tokens: used by all turns that it ever had since it was last emptied.
+    :param configuration: the site's own note of what the thread was begun with.
+    """
+
+    id: str
+    created_at: float
+    last_activity: float
+    messages: int
+    tokens: int = 0
+    title: str | None = None
+    pinned: bool = False
+    archived: bool = False
+    configuration: str | None = None
+
+    @property
+    def position(self) -> Position:
+        """The place of the thread in a list, from which the next page goes on."""
+        return Position(self.last_activity, self.id)
+
+
+class Position(t.NamedTuple):
+    """A place in a list of threads; the thread itself may be gone or have moved since."""
+
+    last_activity: float
+    thread_id: str
+
+
+class ThreadChanges(t.TypedDict, total=False):
+    """What :meth:`DescribesThreads.update_thread` changes.
+
+    A title has at most 200 characters, a configuration 255; None or nothing but spaces removes it.
+    """
+
+    title: str | None
+    pinned: bool
+    archived: bool
+    configuration: str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Purged:
+    """What a purge has removed."""
+
+    threads: int
+    messages: int

@@ -1,0 +1,121 @@
+"""Threads without their messages: lists, descriptions, and what the operator does with all of them."""
+
+from __future__ import annotations
+
+import abc
+import collections.abc as cabc
+import logging
+import typing as t
+
+from ...errors import ChatMemoryError
+from ..abilities import DescribesThreads
+from ..abilities import ListsThreads
+from ..abilities import PurgesThreads
+from ..records import Position
+from ..records import Scope
+from ..records import Thread
+from ..records import ThreadChanges
+from ..rules import check_changes
+from ..rules import check_range
+from ..rules import is_thread_id
+from . import scripts
+from .names import thread_digest
+from .names import thread_of
+from .names import threads_pattern
+from .packing import bounded
+from .packing import unpack_head
+from .server import Server
+
+_log = logging.getLogger(__name__)
+_GONE = 0
+
+
+class RedisThreads(ListsThreads, DescribesThreads, PurgesThreads, abc.ABC):
+    """The three abilities, for the plugin whose server this is."""
+
+    _server: Server
+    _prefix: str
+
+    @abc.abstractmethod
+    def _times(self) -> dict[str, t.Any]: ...
+
+    @abc.abstractmethod
+    def _index(self, scope: Scope) -> str: ...
+
+    def list_threads(
+        self,
+        scope: Scope,
+        *,
+        limit: int | None = None,
+        before: Position | None = None,
+        pinned: bool | None = None,
+        archived: bool | None = None,
+    ) -> list[Thread]:
+        check_range(limit, None, None)
+        given = {**self._times(), "limit": bounded(limit), "pinned": pinned, "archived": archived}
+        if before is not None:
+            given |= {"activity": repr(float(before.last_activity)), "before": thread_digest(before.thread_id)}
+        found = self._server.run(scripts.LIST, self._index(scope), given, repeatable=True)
+        return [_thread(*packed)[1] for packed in found]
+
+    def find_thread(self, scope: Scope, thread_id: str) -> Thread | None:
+        found = self._run(scripts.FIND, scope, thread_id, repeatable=True)
+        return _thread(*found)[1] if found else None
+
+    def update_thread(self, scope: Scope, thread_id: str, **changes: t.Unpack[ThreadChanges]) -> bool:
+        values = check_changes(changes)
+        kept = {name: "1" if value is True else value for name, value in values.items() if value}
+        given = {"set": [text for pair in kept.items() for text in pair], "removed": list(values.keys() - kept.keys())}
+        return bool(self._run(scripts.UPDATE, scope, thread_id, repeatable=True, **given))
+
+    def all_threads(self, *, chatbot: str | None = None) -> cabc.Iterator[tuple[Scope, Thread]]:
+        for names in self._server.scan(threads_pattern(self._prefix)):
+            # Those of several scopes can be in one script, unless they are on several servers.
+            groups: dict[bytes, list[tuple[bytes, str]]] = {}
+            for index, digest in map(thread_of, names):
+                groups.setdefault(index if self._server.is_cluster else b"", []).append((index, digest))
+            for group in groups.values():
+                for scope, thread in self._described(group):
+                    if chatbot in (None, scope.chatbot):
+                        yield scope, thread
+
+    def _described(self, group: cabc.Iterable[tuple[bytes, str]]) -> cabc.Iterator[tuple[Scope, Thread]]:
+        indexes, digests = zip(*group, strict=True)
+        given = {**self._times(), "digests": digests}
+        found = self._server.run(scripts.EVERY, indexes[0], given, repeatable=True, others=indexes[1:])
+        for index, digest, packed in zip(indexes, digests, found, strict=True):
+            try:
+                if packed != _GONE:
+                    yield _thread(*packed)
+            except (ChatMemoryError, TypeError, ValueError):
+                _log.warning("redis: the thread %s of %r cannot be read", digest, index)
+
+    def purge_thread(self, scope: Scope, thread_id: str, before: float) -> int | None:
+        return t.cast("int | None", self._run(scripts.PURGE, scope, thread_id, before=float(before)))
+
+    def _run(
+        self, script: scripts.Script, scope: Scope, thread_id: str, *, repeatable: bool = False, **given: t.Any
+    ) -> t.Any:
+        if not is_thread_id(thread_id):
+            return None
+        given |= {**self._times(), "digest": thread_digest(thread_id)}
+        return self._server.run(script, self._index(scope), given, repeatable=repeatable)
+
+
+def _thread(packed: bytes, messages: int, about: cabc.Sequence[bytes | None]) -> tuple[Scope, Thread]:
+    head = unpack_head(packed)
+    owner, chatbot, created, title, pinned, archived, configuration = (
+        None if value is None else value.decode() for value in about
+    )
+    thread = Thread(
+        id=head.id,
+        created_at=float(created or head.active),
+        last_activity=head.active,
+        messages=messages,
+        tokens=head.tokens,
+        title=title,
+        pinned=pinned is not None,
+        archived=archived is not None,
+        configuration=configuration,
+    )
+    return Scope(owner or "", chatbot or ""), thread

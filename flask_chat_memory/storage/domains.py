@@ -1,0 +1,146 @@
+"""Domains of documents and the keys in them; nothing of a visitor reaches a storage in another way."""
+
+from __future__ import annotations
+
+import builtins
+import collections.abc as cabc
+import hashlib
+import re
+import typing as t
+import urllib.parse
+
+from ..errors import ChatMemoryError
+from ..errors import CorruptRecord
+from ..errors import MissingOwner
+from ..errors import StorageError
+from ..plugins.records import is_owner
+from .base import Storage
+from .rules import check_key
+from .rules import check_pattern
+from .rules import Document
+from .rules import literal_start
+from .rules import matching
+from .rules import plain_document
+
+FOLDERS = {
+    "conversation": "conversations",
+    "learning": "learning",
+    "user_memory": "memory/users",
+    "summaries": "memory/summaries",
+    "facts": "memory/facts",
+    "settings": "config",
+    "site": "site",
+}
+"""Domain -> the folder in which its keys are; none is in another."""
+
+OWNER = "@"
+"""Begins the segment of an owner; in no other segment is it written as it is."""
+LONGEST = 150
+"""Characters of a segment that is shortened to fit."""
+
+
+class DomainStorage(Storage):
+    """The documents of a domain, or of one owner in it, by names; a :class:`Storage` with the same rules.
+
+    The key of a document is the domain's folder, the owner, and the name, each percent-encoded. So an owner's
+    documents meet neither another's nor those of nobody. What the storage raises arrives as StorageError.
+
+    :param storage: where the documents are.
+    :param folder: begins the keys.
+    """
+
+    def __init__(self, storage: Storage, folder: str) -> None:
+        self._storage = storage
+        self._folder = folder
+
+    def of_owner(self, owner: str) -> DomainStorage:
+        """Return the documents of one owner.
+
+        :raises MissingOwner: without an owner, or with what cannot be one.
+        """
+        if not is_owner(owner):
+            raise MissingOwner("documents of an owner need an owner")
+        return DomainStorage(self._storage, f"{self._folder}/{OWNER}{segment(owner)}")
+
+    def save(self, name: str, document: cabc.Mapping[str, t.Any]) -> None:
+        key, document = self._key(name), plain_document(document)
+        with _Errors():
+            self._storage.save(key, document)
+
+    def load(self, name: str) -> Document | None:
+        key = self._key(name)
+        with _Errors():
+            document = self._storage.load(key)
+        if document is not None and not isinstance(document, dict):
+            raise CorruptRecord(f"the stored document {key!r} is no dict")
+        return document
+
+    def delete(self, name: str) -> bool:
+        key = self._key(name)
+        with _Errors():
+            return bool(self._storage.delete(key))
+
+    def list(self, pattern: str = "*") -> builtins.list[str]:
+        start = f"{self._folder}/{_quoted(literal_start(check_pattern(pattern)))}"
+        with _Errors():
+            # A sign of the pattern may stand for what is several characters of a key: the names are compared here.
+            found = self._storage.list(f"{start}*")
+        names = (urllib.parse.unquote(key.removeprefix(f"{self._folder}/")) for key in found)
+        # What owners and other programs have in the folder has keys that no name makes.
+        own = (name for name, key in zip(names, found, strict=True) if f"{self._folder}/{_quoted(name)}" == key)
+        return matching(own, pattern)
+
+    def exists(self, name: str) -> bool:
+        key = self._key(name)
+        with _Errors():
+            return bool(self._storage.exists(key))
+
+    def clean_up(self, before: float, pattern: str = "*") -> int:
+        keys = [self._key(name) for name in self.list(pattern)]
+        with _Errors():
+            # A key of ours holds neither sign of a pattern.
+            return sum(self._storage.clean_up(before, key) for key in keys)
+
+    def _key(self, name: str) -> str:
+        check_key(name)
+        return check_key(f"{self._folder}/{_quoted(name)}")
+
+
+def domain_storage(storage: Storage, domain: str) -> DomainStorage:
+    """Return the part of a storage that belongs to a domain, one of ``FOLDERS``."""
+    return DomainStorage(storage, FOLDERS[domain])
+
+
+def segment(text: str) -> str:
+    """Return any text as one segment of a key; of a long one, the beginning and a digest.
+
+    No two texts have the same segment.
+    """
+    quoted = _quoted(text, safe="").replace(".", "%2e", 1) if text.startswith(".") else _quoted(text, safe="")
+    if len(quoted) <= LONGEST:
+        return quoted
+    digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return f"{quoted[: LONGEST - len(digest) - 1]}{OWNER}{digest}"
+
+
+def _quoted(text: str, safe: str = "/") -> str:
+    found = urllib.parse.quote(text, safe=safe, errors="replace")
+    # Small letters, which readable names on every disk are made of.
+    return re.sub(r"%[0-9A-F]{2}", lambda code: code[0].lower(), found)
+
+
+class OpaqueNames(DomainStorage):
+    """Documents by names that are any text, as ids are; they cannot be listed."""
+
+    def _key(self, name: str) -> str:
+        return check_key(f"{self._folder}/{segment(name)}")
+
+
+class _Errors:
+    """Raises StorageError for what the site's own storage raises; the text may quote what a visitor wrote."""
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, (ChatMemoryError, ValueError)):
+            raise StorageError(f"the storage failed ({type(error).__name__})") from error

@@ -1,0 +1,167 @@
+"""Documents as files that people can read, in a folder of a local disk."""
+
+from __future__ import annotations
+
+import builtins
+import collections.abc as cabc
+import contextlib
+import hashlib
+import os
+import time
+import typing as t
+
+import msgspec
+
+from ..disk.files import DiskErrors
+from ..disk.files import make_folder
+from ..disk.files import read_file
+from ..disk.files import remove_file
+from ..disk.files import replace_file
+from ..disk.files import sync_folder
+from ..disk.locks import Locks
+from ..errors import ConfigurationError
+from ..plugins.base import Clock
+from ..plugins.file import FilePlugin
+from ..plugins.options import CheckedOptions
+from .base import BuiltInStorage
+from .beside import location_options
+from .file_.names import JSON
+from .file_.names import MARKDOWN
+from .file_.names import Names
+from .rules import check_key
+from .rules import corrupt
+from .rules import decode
+from .rules import Document
+from .rules import encode
+from .rules import literal_start
+from .rules import matching
+from .rules import plain_document
+from .rules import TEXT
+
+ATTEMPTS = 100
+"""To write into a folder that others make and remove."""
+
+
+class FileStorage(BuiltInStorage):
+    """Keeps each document in a file of its own: Markdown if it has a text, JSON otherwise. Reading takes no lock."""
+
+    id = "file"
+    Options = location_options(FilePlugin)
+
+    def __init__(
+        self, options: CheckedOptions | cabc.Mapping[str, t.Any] | None = None, *, clock: Clock = time.time
+    ) -> None:
+        super().__init__(options, clock=clock)
+        if self.options.folder is None:
+            raise ConfigurationError("file: outside an app, give folder")
+        self._names = Names(os.path.abspath(self.options.folder))
+        self._locks = Locks(self._names.locks)
+        self._errors = DiskErrors("the folder of the documents")
+
+    def save(self, key: str, document: cabc.Mapping[str, t.Any]) -> None:
+        path = self._names.path(check_key(key))
+        document = plain_document(document)
+        is_text = isinstance(document.get(TEXT), str)
+        data = _as_markdown(document) if is_text else msgspec.json.format(encode(document), indent=2) + b"\n"
+        suffix, other = (MARKDOWN, JSON) if is_text else (JSON, MARKDOWN)
+        with self._writing(key):
+            self._replace(path + suffix, data)
+            remove_file(path + other)
+            sync_folder(os.path.dirname(path))
+
+    def load(self, key: str) -> Document | None:
+        path = self._names.path(check_key(key))
+        with self._errors:
+            # Once more, for a document may become Markdown in between.
+            for suffix in (MARKDOWN, JSON, MARKDOWN):
+                data = read_file(path + suffix)
+                if data is not None:
+                    return decode(data, key) if suffix == JSON else _of_markdown(data, key)
+        return None
+
+    def delete(self, key: str) -> bool:
+        path = self._names.path(check_key(key))
+        with self._writing(key):
+            return self._remove(path)
+
+    def list(self, pattern: str = "*") -> builtins.list[str]:
+        with self._errors:
+            # Both kinds of file may be there after a crash.
+            return matching(set(self._names.keys(literal_start(pattern))), pattern)
+
+    def exists(self, key: str) -> bool:
+        path = self._names.path(check_key(key))
+        with self._errors:
+            return any(_stored_at(path + suffix) is not None for suffix in (MARKDOWN, JSON, MARKDOWN))
+
+    def clean_up(self, before: float, pattern: str = "*") -> int:
+        count = 0
+        for key in self.list(pattern):
+            path = self._names.path(key)
+            with self._writing(key):
+                times = [time for suffix in (MARKDOWN, JSON) if (time := _stored_at(path + suffix)) is not None]
+                count += bool(times) and max(times) < before and self._remove(path)
+        return count
+
+    def after_fork(self) -> None:
+        super().after_fork()
+        self._locks.after_fork()
+
+    @contextlib.contextmanager
+    def _writing(self, key: str) -> cabc.Iterator[None]:
+        name = hashlib.blake2b(key.encode(), digest_size=8).hexdigest()
+        with self._errors, self._locks.hold(self.lock, name):
+            yield
+
+    def _replace(self, path: str, data: bytes) -> None:
+        for attempt in range(ATTEMPTS):
+            try:
+                if attempt:
+                    make_folder(os.path.dirname(path))
+                replace_file(path, data)
+                break
+            except FileNotFoundError:
+                # The folder is new, or went with the last document in it.
+                if attempt == ATTEMPTS - 1:
+                    raise
+        now = self.clock()
+        os.utime(path, (now, now))
+
+    def _remove(self, path: str) -> bool:
+        found = any(_stored_at(path + suffix) is not None for suffix in (MARKDOWN, JSON))
+        if not found:
+            return False
+        for suffix in (JSON, MARKDOWN):
+            remove_file(path + suffix)
+        folder = os.path.dirname(path)
+        with contextlib.suppress(FileNotFoundError):
+            sync_folder(folder)
+        # An empty folder would go on telling whose it was.
+        with contextlib.suppress(OSError):
+            while folder != self._names.folder:
+                os.rmdir(folder)
+                folder = os.path.dirname(folder)
+        return True
+
+
+def _stored_at(path: str) -> float | None:
+    try:
+        return os.stat(path).st_mtime
+    except FileNotFoundError:
+        return None
+
+
+def _as_markdown(document: Document) -> bytes:
+    # Imported on first use: PyYAML is an extra.
+    from .file_.markdown import to_markdown
+
+    return to_markdown(document).encode()
+
+
+def _of_markdown(data: bytes, key: str) -> Document:
+    from .file_.markdown import from_markdown
+
+    try:
+        return plain_document(from_markdown(data.decode()))
+    except ValueError as error:
+        raise corrupt(key) from error

@@ -1,0 +1,1 @@
+return remove(given.name) and 1 or 0

@@ -1,0 +1,1 @@
+return is_there(given.name) and 1 or 0

@@ -1,0 +1,40 @@
+"""The statements about documents."""
+
+from __future__ import annotations
+
+import typing as t
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import mysql
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.dialects import sqlite
+
+_CHANGED = ("body", "updated_at")
+
+
+class Statements:
+    """Made once for each database; parameters: ``wanted`` (a document key), ``start``, ``end``, ``before``.
+
+    :param dialect: the name of the database.
+    """
+
+    def __init__(self, table: sa.Table, dialect: str) -> None:
+        column = table.c
+        this = column.document_key == sa.bindparam("wanted")
+        self.save = _upsert(table, dialect)
+        self.load = sa.select(column.body).where(this)
+        self.exists = sa.select(column.document_key).where(this)
+        self.delete = sa.delete(table).where(this)
+        self.delete_old = sa.delete(table).where(this, column.updated_at < sa.bindparam("before", type_=sa.Double))
+        self.names = sa.select(column.name).where(column.name >= sa.bindparam("start"))
+        self.names_between = self.names.where(column.name < sa.bindparam("end"))
+
+
+def _upsert(table: sa.Table, dialect: str) -> sa.Executable:
+    values = {column.name: sa.bindparam(column.name, type_=column.type) for column in table.c}
+    if dialect in ("mysql", "mariadb"):
+        statement = mysql.insert(table).values(values)
+        return statement.on_duplicate_key_update({name: statement.inserted[name] for name in _CHANGED})
+    insert = t.cast(t.Any, {"postgresql": postgresql.insert, "sqlite": sqlite.insert}[dialect])(table).values(values)
+    changed = {name: insert.excluded[name] for name in _CHANGED}
+    return t.cast(sa.Executable, insert.on_conflict_do_update(index_elements=["document_key"], set_=changed))

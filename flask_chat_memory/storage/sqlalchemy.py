@@ -1,0 +1,89 @@
+"""Documents in a table of a SQL database."""
+
+from __future__ import annotations
+
+import builtins
+import collections.abc as cabc
+import time
+import typing as t
+
+import sqlalchemy as sa
+
+from ..errors import ConfigurationError
+from ..plugins.base import Clock
+from ..plugins.options import CheckedOptions
+from ..plugins.sql.database import Database
+from ..plugins.sqlalchemy import SQLAlchemyPlugin
+from ..values import clean
+from .base import BuiltInStorage
+from .beside import location_options
+from .rules import decode
+from .rules import Document
+from .rules import encode
+from .rules import end_of_range
+from .rules import literal_start
+from .rules import matching
+from .sql.statements import Statements
+from .sql.tables import define_document_table
+from .sql.tables import document_key
+from .sql.tables import DocumentTables
+
+__all__ = ["SQLAlchemyStorage", "define_document_table"]
+
+
+class SQLAlchemyStorage(BuiltInStorage):
+    """Keeps documents as JSON in the table ``<prefix>document``."""
+
+    id = "sqlalchemy"
+    Options = location_options(SQLAlchemyPlugin)
+
+    def __init__(
+        self, options: CheckedOptions | cabc.Mapping[str, t.Any] | None = None, *, clock: Clock = time.time
+    ) -> None:
+        super().__init__(options, clock=clock)
+        database: sa.Engine | str | None = self.options.engine or self.options.url
+        if database is None:
+            raise ConfigurationError("sqlalchemy: outside an app, give url or engine")
+        tables = DocumentTables(define_document_table(sa.MetaData(), self.options.table_prefix))
+        self._database = Database(database, tables, self.options.create_tables)
+        url = database.url if isinstance(database, sa.Engine) else sa.make_url(database)
+        self._statements = Statements(tables.document, url.get_backend_name())
+
+    def save(self, key: str, document: cabc.Mapping[str, t.Any]) -> None:
+        values = {
+            "document_key": document_key(key),
+            "name": key,
+            "body": encode(document).decode(),
+            "updated_at": float(self.clock()),
+        }
+        self._database.write(lambda transaction: transaction.run(self._statements.save, values))
+
+    def load(self, key: str) -> Document | None:
+        rows = self._database.rows(self._statements.load, {"wanted": document_key(key)})
+        return decode(rows[0][0], key) if rows else None
+
+    def delete(self, key: str) -> bool:
+        this = {"wanted": document_key(key)}
+        return self._database.write(lambda transaction: transaction.run(self._statements.delete, this)) > 0
+
+    def list(self, pattern: str = "*") -> builtins.list[str]:
+        start = literal_start(pattern)
+        if clean(start) != start:
+            return []
+        end = end_of_range(start)
+        statement = self._statements.names if end is None else self._statements.names_between
+        rows = self._database.rows(statement, {"start": start, "end": end})
+        return matching((name for (name,) in rows), pattern)
+
+    def exists(self, key: str) -> bool:
+        return bool(self._database.rows(self._statements.exists, {"wanted": document_key(key)}))
+
+    def clean_up(self, before: float, pattern: str = "*") -> int:
+        keys = self.list(pattern)
+        old = [{"wanted": document_key(key), "before": float(before)} for key in keys]
+        return self._database.write(
+            lambda transaction: sum(transaction.run(self._statements.delete_old, this) for this in old)
+        )
+
+    def close(self) -> None:
+        self._database.close()
