@@ -17,6 +17,7 @@ from flask_chat_memory import ChatMemory
 from . import accounts
 from . import model
 from . import protection
+from . import settings
 from . import views
 from .bot import Bot
 from .search import Knowledge
@@ -48,7 +49,11 @@ def create_app(config: cabc.Mapping[str, t.Any] | None = None, *, instance_path:
         SESSION_COOKIE_SAMESITE="Lax",
         SESSION_TYPE="cachelib",
         CHAT_MEMORY_PLUGIN=_plugin_of(os.environ),
-        CHAT_MEMORY_CHATBOTS={"support": {"system_prompt": SYSTEM_PROMPT, "greeting": GREETING}},
+        # What an administrator chooses is kept here, whatever the plugin.
+        CHAT_MEMORY_STORAGES={"settings": "file"},
+        # What the settings page cannot ask for: where a server is.
+        PLUGIN_OPTIONS={"redis": {"url": os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/0")}},
+        CHAT_MEMORY_CHATBOTS={settings.CHATBOT: {"system_prompt": SYSTEM_PROMPT, "greeting": GREETING}},
         KNOWLEDGE_FOLDER=os.environ.get("KNOWLEDGE_FOLDER") or os.path.join(app.root_path, "knowledge"),
         BOT_DELAY=0.02,
     )
@@ -61,7 +66,8 @@ def create_app(config: cabc.Mapping[str, t.Any] | None = None, *, instance_path:
     accounts.init_app(app)
     protection.init_app(app)
     views.init_app(app)
-    memory = ChatMemory(app)
+    settings.init_app(app)
+    memory = ChatMemory(app, settings_loader=settings.load_settings)
     if model.is_wanted(os.environ):
         memory.provider(model.Model.from_environment(os.environ).answer)
     else:

@@ -14,6 +14,8 @@ from werkzeug.security import check_password_hash
 HASHES: dict[str, str] = json.loads(pathlib.Path(__file__).with_name("accounts.json").read_bytes())
 DEMO_PASSWORD = "paper-boat"
 """The password of every account in ``accounts.json``: this is a demonstration."""
+ADMINISTRATORS = frozenset({"amber"})
+"""Who may change the settings."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +26,10 @@ class User:
     is_authenticated: t.ClassVar = True
     is_active: t.ClassVar = True
     is_anonymous: t.ClassVar = False
+
+    @property
+    def is_administrator(self) -> bool:
+        return self.name in ADMINISTRATORS
 
     def get_id(self) -> str:
         return self.name

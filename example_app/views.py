@@ -10,6 +10,7 @@ from flask_login import logout_user
 from .accounts import check_password
 from .accounts import DEMO_PASSWORD
 from .accounts import HASHES
+from .settings import CHATBOT
 
 
 def init_app(app: flask.Flask) -> None:
@@ -21,7 +22,8 @@ def init_app(app: flask.Flask) -> None:
 
 def index() -> str:
     """Show the chat."""
-    return flask.render_template("index.html", on_server=flask.current_app.config["CHAT_MEMORY_PLUGIN"] is not None)
+    plugin = flask.current_app.extensions["chat_memory"].plugin_for(CHATBOT)
+    return flask.render_template("index.html", on_server=plugin is not None)
 
 
 def login() -> flask.typing.ResponseReturnValue:

@@ -172,8 +172,10 @@ def test_a_closed_plugin_gives_one_clear_error(url: str) -> None:
         "sqlite:///file:chat?mode=memory&cache=shared&uri=true",
         "sqlite:///file::memory:?uri=true",
         "sqlite:///file::memory:?cache=shared&uri=true",
-        "postgresql://chat:secret@db/chat",
-        "mysql+pymysql://chat:secret@db/chat",
+        "oracle://chat:secret@db/chat",
+        "postgresql+psycopg2://chat:secret@db/chat",
+        "mysql+mysqldb://chat:secret@db/chat",
+        "sqlite+aiosqlite:///chat.sqlite3",
         "no url, but a secret",
     ],
 )

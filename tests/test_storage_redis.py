@@ -53,10 +53,12 @@ def making(cleaner: Client, /, **where: t.Any) -> cabc.Iterator[MakeStorage]:
         opened.append(RedisStorage(where))
         return opened[-1]
 
-    yield make
-    for storage in opened:
-        storage.close()
-    remove_keys(cleaner, where["key_prefix"])
+    try:
+        yield make
+    finally:
+        for storage in opened:
+            storage.close()
+        remove_keys(cleaner, where["key_prefix"])
 
 
 class TestRedisURL(RedisContracts):

@@ -10,7 +10,6 @@ import typing as t
 import sqlalchemy as sa
 
 from ..errors import ConfigurationError
-from ..errors import StorageError
 from ..message import ChatMessage
 from .abilities import CurrentThread
 from .abilities import KeepsLiveTurns
@@ -28,19 +27,23 @@ from .rules import check_append
 from .rules import check_range
 from .rules import is_thread_id
 from .rules import new_id
-from .sql.database import BUSY_TIMEOUT
-from .sql.database import check_engine
 from .sql.database import Database
-from .sql.database import Row
-from .sql.statements import Statements
+from .sql.database import R
+from .sql.dialect import Busy
+from .sql.engines import check_url
+from .sql.engines import dialect_of
+from .sql.moving import Mover
+from .sql.rows import Append
+from .sql.rows import times
+from .sql.sqlite import BUSY_TIMEOUT
 from .sql.tables import DEFAULT_PREFIX
 from .sql.tables import define_tables
 from .sql.tables import scope_key
 from .sql.tables import thread_key
 from .sql.threads import SQLThreads
 from .sql.threads import ThreadStatements
-from .sql.writing import times
-from .sql.writing import Writer
+from .sql.transaction import Row
+from .sql.transaction import Transaction
 
 __all__ = ["SQLAlchemyPlugin", "define_tables"]
 
@@ -89,12 +92,15 @@ class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTur
         def __post_init__(self) -> None:
             if self.url is not None and self.engine is not None:
                 raise ConfigurationError("sqlalchemy: give url or engine, not both")
-            if self.url is not None:
-                _check_url(self.url)
+            try:
+                if self.url is not None:
+                    check_url(self.url)
+                elif isinstance(self.engine, sa.Engine):
+                    dialect_of(self.engine)
+            except ConfigurationError as error:
+                raise ConfigurationError(f"sqlalchemy: {error}") from None
             if self.engine is not None and not hasattr(type(self.engine), "engine"):
                 raise ConfigurationError("sqlalchemy: engine must be a SQLAlchemy Engine or the site's db object")
-            if isinstance(self.engine, sa.Engine):
-                check_engine(self.engine)
             prefix = self.table_prefix
             if not prefix.isidentifier() or len(prefix) > 32 or prefix.lower().startswith("sqlite_"):
                 raise ConfigurationError(f"sqlalchemy: table_prefix {self.table_prefix!r} is no SQL name")
@@ -110,8 +116,9 @@ class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTur
             raise ConfigurationError("sqlalchemy: outside an app, give url or engine")
         tables = define_tables(sa.MetaData(), self.options.table_prefix)
         self._database = Database(database, tables, self.options.create_tables)
-        self._statements = Statements(tables)
+        self._statements = self._database.dialect.statements(tables)
         self._thread_statements = ThreadStatements(tables, self._statements)
+        self._at_once = self._database.dialect.append_at_once(tables, self.options)
 
     def create_thread_id(self) -> str:
         return new_id()
@@ -143,16 +150,10 @@ class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTur
 
     def save_messages(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> None:
         check_append(thread_id, None)
-        with self._writing() as writer:
-            writer.replace(scope, thread_id, messages)
+        self._write(lambda writer: writer.replace(scope, thread_id, messages), scope)
 
     def delete_thread(self, scope: Scope, thread_id: str) -> bool:
-        if not is_thread_id(thread_id):
-            return False
-        with self._writing() as writer:
-            alive = writer.is_alive(scope, thread_id)
-            writer.remove(scope, thread_key(scope, thread_id))
-            return alive
+        return is_thread_id(thread_id) and self._write(lambda writer: writer.delete(scope, thread_id), scope)
 
     def append_messages(
         self,
@@ -164,14 +165,11 @@ class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTur
         reply_to: str | None = None,
         only_into: str | None = None,
     ) -> Appended | None:
-        check_append(thread_id, key)
-        with self._writing() as writer:
-            return writer.append(scope, thread_id, messages, key, reply_to, only_into)
+        return self._append(Append(scope, thread_id, messages, key, reply_to, only_into))
 
     def clear_messages(self, scope: Scope, thread_id: str) -> None:
         if is_thread_id(thread_id):
-            with self._writing() as writer:
-                writer.clear(scope, thread_id)
+            self._write(lambda writer: writer.clear(scope, thread_id), scope)
 
     def current_thread(self, scope: Scope) -> str | None:
         rows = self._database.rows(self._statements.current_thread, self._of_scope(scope))
@@ -197,27 +195,15 @@ class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTur
         live: LiveTurn,
         only_into: str | None = None,
     ) -> Appended:
-        check_append(thread_id, key)
-        with self._writing() as writer:
-            appended = t.cast(Appended, writer.append(scope, thread_id, [question], key, None, only_into))
-            if appended.sequence and not appended.repeated:
-                writer.start_live(scope, appended, live)
-            return appended
+        append = Append(scope, thread_id, [question], key, only_into=only_into, begins=live)
+        return t.cast(Appended, self._append(append))
 
     def renew_turns(self, turns: cabc.Collection[tuple[Scope, str, str]], lease: float) -> None:
-        with self._turn_to_write(), self._database.writing() as transaction:
-            transaction.run_many(
-                self._statements.renew_live,
-                [
-                    {
-                        "key": thread_key(scope, thread_id),
-                        "turn_id": turn,
-                        "until": lease,
-                        **self._times(),
-                    }
-                    for scope, thread_id, turn in turns
-                ],
-            )
+        until = {"until": lease, **self._times()}
+        rows = sorted((thread_key(scope, thread_id), turn) for scope, thread_id, turn in turns)
+        leases = [{"key": key, "turn_id": turn, **until} for key, turn in rows]
+        with self._turn_to_write():
+            self._database.write(lambda transaction: transaction.run_many(self._statements.renew_live, leases))
 
     def end_turn(
         self,
@@ -230,12 +216,7 @@ class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTur
         reply_to: str,
         only_into: str | None = None,
     ) -> Appended | None:
-        check_append(thread_id, key)
-        with self._writing() as writer:
-            appended = writer.append(scope, thread_id, messages, key, reply_to, only_into)
-            if appended is None or appended.sequence or not messages:
-                writer.end_live(scope, appended.thread_id if appended else thread_id, turn)
-            return appended
+        return self._append(Append(scope, thread_id, messages, key, reply_to, only_into, ends=turn))
 
     def live_turns(self, scope: Scope, thread_id: str) -> list[LiveTurn]:
         if not is_thread_id(thread_id):
@@ -244,26 +225,49 @@ class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTur
         return [LiveTurn(*row) for row in self._database.rows(self._statements.live_turns, this)]
 
     def move_threads(self, source: Scope, target: Scope, *, reseal: Reseals | None = None) -> int:
-        with self._writing() as writer:
-            return writer.move(source, target, reseal)
+        return self._write(lambda writer: writer.move(source, target, reseal), source, target)
 
     def close(self) -> None:
         self._database.close()
 
-    @contextlib.contextmanager
-    def _writing(self) -> cabc.Iterator[Writer]:
-        with self._turn_to_write(), self._database.writing() as transaction:
-            yield Writer(transaction, self._statements, self.options, self.clock())
+    def _append(self, append: Append) -> Appended | None:
+        check_append(append.thread_id, append.key)
+        in_doubt = False
+        # Without a key, what was lost on the way could not be told from what was stored.
+        is_usual = append.key is not None and append.messages and append.only_into in (None, append.thread_id)
+        if self._at_once and is_usual:
+            statement = self._at_once.statement(append, self.clock())
+            rows, in_doubt = self._database.write_at_once(*statement)
+            if rows:
+                return Appended(append.thread_id, rows[0][0])
+        return self._write(
+            lambda writer: writer.append(append),
+            append.scope,
+            repeatable=append.key is not None,
+            repeated=in_doubt,
+        )
+
+    def _write(
+        self, work: cabc.Callable[[Mover], R], *scopes: Scope, repeatable: bool = True, repeated: bool = False
+    ) -> R:
+        def write(transaction: Transaction) -> R:
+            return work(Mover(transaction, self._statements, self.options, self.clock()))
+
+        with self._turn_to_write():
+            return self._database.write(write, map(scope_key, scopes), repeatable=repeatable, repeated=repeated)
 
     @contextlib.contextmanager
     def _turn_to_write(self) -> cabc.Iterator[None]:
-        """Let one thread write at a time, as SQLite does; to wait here is fairer than its busy timeout."""
-        if not self.lock.acquire(timeout=BUSY_TIMEOUT):
-            raise StorageError("the database is busy")
-        try:
+        """Let one thread write at a time where the database does so; to wait here is fairer than its timeout."""
+        if not self._database.dialect.one_writer:
             yield
-        finally:
-            self.lock.release()
+        elif not self.lock.acquire(timeout=BUSY_TIMEOUT):
+            raise Busy
+        else:
+            try:
+                yield
+            finally:
+                self.lock.release()
 
     def _times(self) -> dict[str, t.Any]:
         return times(self.options, self.clock())
@@ -282,21 +286,3 @@ def _bounded(number: int | None) -> int:
 
 def _messages(rows: cabc.Iterable[Row]) -> list[ChatMessage]:
     return ChatMessage.from_rows(rows)
-
-
-def _check_url(url: str) -> None:
-    try:
-        parsed = sa.make_url(url)
-    except sa.exc.ArgumentError:
-        raise ConfigurationError("sqlalchemy: url is no database URL, as sqlite:///name.sqlite3") from None
-    if parsed.drivername not in ("sqlite", "sqlite+pysqlite") and parsed.get_backend_name() == "sqlite":
-        raise ConfigurationError(f"sqlalchemy: url is for the driver {parsed.drivername}; sqlite:/// is supported")
-    if parsed.get_backend_name() != "sqlite":
-        raise ConfigurationError(f"sqlalchemy: url is of {parsed.get_backend_name()}; sqlite is supported")
-    if parsed.database and "\0" in parsed.database:
-        raise ConfigurationError("sqlalchemy: url is no database URL, as sqlite:///name.sqlite3")
-    if not parsed.database or ":memory:" in parsed.database or "mode=memory" in url:
-        raise ConfigurationError(
-            "sqlalchemy: url is a database in memory, which every thread would have of its own; "
-            "give a file, or choose the plugin 'in_memory'"
-        )

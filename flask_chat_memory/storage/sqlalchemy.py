@@ -56,16 +56,15 @@ class SQLAlchemyStorage(BuiltInStorage):
             "body": encode(document).decode(),
             "updated_at": float(self.clock()),
         }
-        with self._database.writing() as transaction:
-            transaction.run(self._statements.save, values)
+        self._database.write(lambda transaction: transaction.run(self._statements.save, values))
 
     def load(self, key: str) -> Document | None:
         rows = self._database.rows(self._statements.load, {"wanted": document_key(key)})
         return decode(rows[0][0], key) if rows else None
 
     def delete(self, key: str) -> bool:
-        with self._database.writing() as transaction:
-            return transaction.run(self._statements.delete, {"wanted": document_key(key)}) > 0
+        this = {"wanted": document_key(key)}
+        return self._database.write(lambda transaction: transaction.run(self._statements.delete, this)) > 0
 
     def list(self, pattern: str = "*") -> builtins.list[str]:
         start = literal_start(pattern)
@@ -81,11 +80,10 @@ class SQLAlchemyStorage(BuiltInStorage):
 
     def clean_up(self, before: float, pattern: str = "*") -> int:
         keys = self.list(pattern)
-        with self._database.writing() as transaction:
-            return sum(
-                transaction.run(self._statements.delete_old, {"wanted": document_key(key), "before": float(before)})
-                for key in keys
-            )
+        old = [{"wanted": document_key(key), "before": float(before)} for key in keys]
+        return self._database.write(
+            lambda transaction: sum(transaction.run(self._statements.delete_old, this) for this in old)
+        )
 
     def close(self) -> None:
         self._database.close()

@@ -10,7 +10,7 @@ import msgspec
 import sqlalchemy as sa
 from sqlalchemy.dialects.sqlite import insert
 
-from flask_chat_memory.plugins.sql.database import sqlite_engine
+from flask_chat_memory.plugins.sql.engines import engine_for
 from flask_chat_memory.plugins.sql.tables import define_tables
 from tests.benchmarks.store import Body
 from tests.benchmarks.store import cut
@@ -40,7 +40,7 @@ class CoreSqlite:
 
     def __init__(self, path: pathlib.Path) -> None:
         self._path = path
-        self._engine = sqlite_engine(f"sqlite:///{path}")
+        self._engine = engine_for(f"sqlite:///{path}")
 
     def message(self, body: Body) -> Body:
         return body

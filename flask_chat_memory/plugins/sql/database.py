@@ -8,62 +8,29 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import contextlib
-import os
-import sqlite3
+import functools
 import threading
-import time
 import typing as t
 
 import sqlalchemy as sa
-from sqlalchemy.schema import CreateIndex
-from sqlalchemy.schema import CreateTable
 
-from ...errors import ConfigurationError
 from ...errors import StorageError
 from ..forks import ReadersGate
 from ..forks import rest_in_forks
+from .creating import create_tables_once
+from .dialect import Dialect
+from .engines import dialect_of
+from .engines import engine_for
 from .tables import TableSet
+from .transaction import Parameters
+from .transaction import Prepared
+from .transaction import Row
+from .transaction import Transaction
 
-BUSY_TIMEOUT = 10.0
+ATTEMPTS = 5
+"""How often a transaction is begun that others are in the way of."""
 
-Parameters = cabc.Mapping[str, t.Any]
-Row = tuple[t.Any, ...]
-
-
-class Transaction:
-    """Runs statements on one driver connection."""
-
-    def __init__(self, database: Database, connection: t.Any) -> None:
-        self._database = database
-        self._cursor = connection.cursor()
-
-    def run(self, statement: sa.Executable, parameters: Parameters) -> int:
-        """Run a statement and return the number of rows that it changed."""
-        prepared = self._database.prepare(statement)
-        self._cursor.execute(prepared.text, prepared.values(parameters))
-        return t.cast(int, self._cursor.rowcount)
-
-    def run_many(self, statement: sa.Executable, rows: cabc.Iterable[Parameters]) -> None:
-        prepared = self._database.prepare(statement)
-        self._cursor.executemany(prepared.text, [prepared.values(row) for row in rows])
-
-    def rows(self, statement: sa.Executable, parameters: Parameters) -> list[Row]:
-        prepared = self._database.prepare(statement)
-        self._cursor.execute(prepared.text, prepared.values(parameters))
-        return t.cast("list[Row]", self._cursor.fetchall())
-
-
-class _Prepared:
-    """A statement in the words of the driver, with the order of its parameters."""
-
-    def __init__(self, statement: sa.Executable, dialect: sa.Dialect) -> None:
-        compiled = t.cast(sa.Compiled, t.cast(t.Any, statement).compile(dialect=dialect))
-        self.text = str(compiled)
-        self._names: list[str] = list(t.cast(t.Any, compiled).positiontup)
-        self._constants = dict(compiled.params)
-
-    def values(self, parameters: Parameters) -> list[t.Any]:
-        return [parameters[name] if name in parameters else self._constants[name] for name in self._names]
+R = t.TypeVar("R")
 
 
 class _Errors:
@@ -72,18 +39,19 @@ class _Errors:
     :param missing: is called when a table turns out to be missing.
     """
 
-    def __init__(self, kinds: tuple[type[Exception], ...], missing: cabc.Callable[[], None]) -> None:
-        self._kinds = kinds
+    def __init__(self, dialect: Dialect, missing: cabc.Callable[[], None]) -> None:
+        self._kinds = (sa.exc.SQLAlchemyError, dialect.driver_error, OSError, OverflowError, UnicodeError)
+        self._dialect = dialect
         self._missing = missing
 
     def __enter__(self) -> None: ...
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         if isinstance(error, self._kinds):
-            if "no such table" in str(error):
+            cause = getattr(error, "orig", None) or error
+            if self._dialect.code(cause) in self._dialect.missing_table:
                 self._missing()
-            # Without the driver's text: it may quote what a visitor wrote.
-            raise StorageError(f"the database failed ({type(error).__name__})") from error
+            raise StorageError(self._dialect.describe(cause)) from error
 
 
 class Database:
@@ -94,49 +62,80 @@ class Database:
 
     def __init__(self, engine: sa.Engine | str, tables: TableSet, create_tables: bool) -> None:
         self._owns_engine = isinstance(engine, str)
-        self._engine = sqlite_engine(engine) if isinstance(engine, str) else engine
-        check_engine(self._engine)
+        self._engine = engine_for(engine) if isinstance(engine, str) else engine
+        self.dialect = dialect_of(self._engine)
         self._tables = tables
         self._create_tables = create_tables
         self._ready = False
         self._closed = False
-        driver_error = self._engine.dialect.loaded_dbapi.Error
-        self._errors = _Errors((sa.exc.SQLAlchemyError, driver_error, OSError, OverflowError), self._start_over)
+        self._errors = _Errors(self.dialect, self._start_over)
         self._inherited: list[sa.Pool] = []
-        self._prepared: dict[sa.Executable, _Prepared] = {}
+        self._prepared: dict[sa.Executable, Prepared] = {}
         self._creating = threading.Lock()
         self.lock = ReadersGate()
         rest_in_forks(self, inner=True)
 
-    def prepare(self, statement: sa.Executable) -> _Prepared:
+    def prepare(self, statement: sa.Executable) -> Prepared:
         """Return the statement compiled for the database's dialect, which is done once."""
         prepared = self._prepared.get(statement)
         if prepared is None:
-            prepared = self._prepared[statement] = _Prepared(statement, self._engine.dialect)
+            prepared = self._prepared[statement] = Prepared(statement, self.dialect.compiling)
         return prepared
 
     def rows(self, statement: sa.Executable, parameters: Parameters) -> list[Row]:
         """Run one statement that only reads."""
+        prepared = self.prepare(statement)
+
+        def read(cursor: t.Any, _repeated: bool) -> list[Row]:
+            cursor.execute(prepared.text, prepared.values(parameters))
+            return t.cast("list[Row]", cursor.fetchall())
+
+        with self.lock, self._errors:
+            return self._repeating(read)
+
+    def write(
+        self,
+        work: cabc.Callable[[Transaction], R],
+        scopes: cabc.Iterable[str] = (),
+        *,
+        repeatable: bool = True,
+        repeated: bool = False,
+    ) -> R:
+        """Do the work in a transaction, which an exception rolls back.
+
+        It is done again if others were in its way, and once more if the connection was lost.
+
+        :param scopes: keys of the scopes that are written to; nobody else writes to them meanwhile.
+        :param repeatable: it does no harm to do it again after a commit whose end nobody knows.
+        """
+        transact = functools.partial(self._transact, work, sorted(set(scopes)), repeatable)
+        with self._gate(), self._errors:
+            return self._repeating(transact, repeated)
+
+    def write_at_once(self, statement: str, values: Parameters) -> tuple[list[Row], bool]:
+        """Run one statement that is a transaction of its own and may safely be followed by the same in a transaction.
+
+        :return: the rows, none if others were in its way; and whether it may have been done nevertheless.
+        """
         with self.lock, self._errors:
             connection = self._connection()
+            state = self.dialect.lend(connection)
             try:
-                return Transaction(self, connection).rows(statement, parameters)
-            finally:
-                connection.close()
-
-    @contextlib.contextmanager
-    def writing(self) -> cabc.Iterator[Transaction]:
-        """Give a connection in a transaction, committed at the end, rolled back by an exception."""
-        with self._errors, contextlib.closing(self._connection()) as connection:
-            transaction = Transaction(self, connection)
-            try:
-                # A deferred transaction that reads first cannot wait for the lock when it comes to write.
-                connection.cursor().execute("BEGIN IMMEDIATE")
-                yield transaction
-            except BaseException:
-                connection.rollback()
+                cursor = self.dialect.cursor(connection)
+                cursor.execute(statement, values)
+                return cursor.fetchall(), False
+            except self.dialect.driver_error as error:
+                if self.dialect.is_dropped(error, connection.dbapi_connection):
+                    connection.invalidate(error)
+                    return [], True
+                if self.dialect.code(error) in self.dialect.conflicts | self.dialect.duplicates:
+                    return [], False
                 raise
-            connection.commit()
+            except BaseException as error:
+                _part_with(connection, error)
+                raise
+            finally:
+                self._give_back(connection, state)
 
     def close(self) -> None:
         self._closed = True
@@ -151,10 +150,84 @@ class Database:
         self._inherited.append(self._engine.pool)
         self._engine.dispose(close=False)
 
+    def _gate(self) -> contextlib.AbstractContextManager[object]:
+        """Let a fork wait for writes; of one writer, the plugin holds its lock."""
+        return contextlib.nullcontext() if self.dialect.one_writer else self.lock
+
+    def _repeating(self, work: cabc.Callable[[t.Any, bool], R], repeated: bool = False) -> R:
+        """Do work with a cursor, as :meth:`write` says; it is told whether it may be done already."""
+        dialect = self.dialect
+        dropped = False
+        for attempt in range(1, ATTEMPTS + 1):
+            connection = self._living_connection() if dropped else self._connection()
+            state = dialect.lend(connection)
+            try:
+                return work(dialect.cursor(connection), repeated)
+            except dialect.driver_error as error:
+                if dialect.is_dropped(error, connection.dbapi_connection):
+                    connection.invalidate(error)
+                    if dropped:
+                        raise
+                    dropped = repeated = True
+                elif attempt == ATTEMPTS or dialect.code(error) not in dialect.conflicts:
+                    raise
+            except BaseException as error:
+                _part_with(connection, error)
+                raise
+            finally:
+                self._give_back(connection, state)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _transact(
+        self,
+        work: cabc.Callable[[Transaction], R],
+        scopes: list[str],
+        repeatable: bool,
+        cursor: t.Any,
+        repeated: bool,
+    ) -> R:
+        dialect = self.dialect
+        try:
+            dialect.begin(cursor, scopes)
+            result = work(Transaction(cursor, self.prepare, dialect.locks_rows, repeated))
+        except Exception:
+            with contextlib.suppress(dialect.driver_error):
+                dialect.rollback(cursor)
+                dialect.end(cursor, scopes)
+            raise
+        try:
+            dialect.commit(cursor)
+        except dialect.driver_error as error:
+            if not repeatable and dialect.code(error) not in dialect.conflicts:
+                raise StorageError(f"{dialect.place()} may have stored it or not: the connection was lost") from error
+            raise
+        dialect.end(cursor, scopes)
+        return result
+
+    def _give_back(self, connection: t.Any, state: object) -> None:
+        if connection.is_valid:
+            self.dialect.give_back(connection, state)
+            connection.close()
+
+    def _living_connection(self) -> t.Any:
+        """Return a connection that is tested; dead ones in the pool are replaced."""
+        while True:
+            connection = self._connection()
+            if self._is_alive(connection):
+                return connection
+            connection.invalidate()
+
+    def _is_alive(self, connection: t.Any) -> bool:
+        try:
+            connection.cursor().execute("SELECT 1")
+        except self.dialect.driver_error:
+            return False
+        return True
+
     def _start_over(self) -> None:
-        """Look for the tables again, on new connections: the file was replaced while it was open."""
+        """Look for the tables again."""
         self._ready = False
-        self._engine.dispose()
+        self.dialect.forget()
 
     def _connection(self) -> t.Any:
         if self._closed:
@@ -168,71 +241,11 @@ class Database:
             if self._ready:
                 return
             if self._create_tables:
-                create_tables_once(self._engine, self._tables)
+                create_tables_once(self._engine, self.dialect, self._tables)
             self._ready = True
 
 
-def check_engine(engine: sa.Engine) -> None:
-    """Refuse a database that cannot keep the laws.
-
-    :raises ConfigurationError: saying what to use instead.
-    """
-    if engine.dialect.name != "sqlite":
-        raise ConfigurationError(f"the database is {engine.dialect.name}; sqlite is supported")
-    if isinstance(engine.pool, (sa.StaticPool, sa.SingletonThreadPool)):
-        # Its one connection is in the middle of the site's own work, which a commit or rollback of ours would end.
-        raise ConfigurationError("the database is in memory; use one in a file, or choose the plugin 'in_memory'")
-
-
-def create_tables_once(engine: sa.Engine, tables: TableSet) -> None:
-    """Create the tables where there is none of them; safe when several processes do so at once.
-
-    If only some are missing, somebody has renamed or dropped them: new ones would hide what they hold.
-    """
-    if not {table.name for table in tables.all()}.isdisjoint(sa.inspect(engine).get_table_names()):
-        return
-    with engine.connect() as connection:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-        for table in tables.all():
-            connection.execute(CreateTable(table, if_not_exists=True))
-            for index in table.indexes:
-                connection.execute(CreateIndex(index, if_not_exists=True))
-        connection.commit()
-
-
-def sqlite_engine(url: str) -> sa.Engine:
-    """Make an engine for a SQLite file: write-ahead log, patient with locks, every commit on disk."""
-    engine = sa.create_engine(url, connect_args={"timeout": BUSY_TIMEOUT})
-
-    @sa.event.listens_for(engine, "do_connect")
-    def keep_private(*_facts: object) -> None:
-        # Each time, for the file may have been removed since.
-        _make_private_file(engine.url.database or "")
-
-    @sa.event.listens_for(engine, "connect")
-    def configure(connection: t.Any, _record: object) -> None:
-        _use_write_ahead_log(connection)
-        connection.execute("PRAGMA synchronous=FULL")
-
-    return engine
-
-
-def _make_private_file(path: str) -> None:
-    """Create the file for its owner's eyes only; SQLite gives the files beside it the same mode."""
-    if path.startswith("file:") or os.path.exists(path):
-        return
-    os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-
-
-def _use_write_ahead_log(connection: t.Any) -> None:
-    # The change of mode does not wait for other connections, whatever the timeout says.
-    deadline = time.monotonic() + BUSY_TIMEOUT
-    while True:
-        try:
-            connection.execute("PRAGMA journal_mode=WAL").fetchone()
-            return
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                raise
-            time.sleep(0.01)
+def _part_with(connection: t.Any, error: BaseException) -> None:
+    """Close a connection at an interruption: the next one to use it would get the rest of an answer."""
+    if not isinstance(error, Exception):
+        connection.invalidate()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import typing as t
+
 import sqlalchemy as sa
-from sqlalchemy.dialects import sqlite
 
 from .tables import Tables
 
@@ -35,6 +36,10 @@ class Statements:
     def alive(self) -> sa.ColumnElement[bool]:
         """Return the condition that the thread is not expired."""
         return sa.or_(self._tables.thread.c.last_activity >= _p("cutoff"), self.running())
+
+    def _apart(self, query: sa.Select[t.Any]) -> sa.ScalarSelect[t.Any]:
+        """Return a query for the WHERE of a statement that changes a table which the query reads."""
+        return query.scalar_subquery()
 
     def _define_reading(self, thread: sa.Table, message: sa.Table) -> None:
         this_thread = thread.c.thread_key == _p("thread_key")
@@ -102,11 +107,17 @@ class Statements:
         )
         self.insert_message = sa.insert(message).values({column: _p(column.name) for column in message.c})
         self.insert_key = sa.insert(append_key).values({column: _p(column.name) for column in append_key.c})
-        self.make_current = (
-            sqlite.insert(current)
-            .values(scope_key=_p("scope_key"), thread_key=_p("thread_key"))
-            .on_conflict_do_update(index_elements=["scope_key"], set_={"thread_key": _p("thread_key")})
+        self.lock_threads = (
+            sa.select(thread.c.thread_key)
+            .where(sa.or_(thread.c.thread_key == _p("thread_key"), thread.c.thread_key == of_scope))
+            .order_by(thread.c.thread_key)
+            .with_for_update()
         )
+        self.id_at = sa.select(message.c.message_id).where(
+            message.c.thread_key == _p("thread_key"), message.c.sequence == _p("sequence")
+        )
+        self.make_none_current = sa.delete(current).where(current.c.scope_key == _p("scope_key"))
+        self.make_current = sa.insert(current).values(scope_key=_p("scope_key"), thread_key=_p("thread_key"))
 
     def _define_trimming(self, thread: sa.Table, message: sa.Table) -> None:
         live, append_key = self._tables.live, self._tables.append_key
@@ -140,7 +151,7 @@ class Statements:
             .offset(_p("kept"))
         )
         self.forget_keys = sa.delete(append_key).where(
-            append_key.c.thread_key == _p("thread_key"), append_key.c.sequence < oldest_kept.scalar_subquery()
+            append_key.c.thread_key == _p("thread_key"), append_key.c.sequence < self._apart(oldest_kept)
         )
 
     def _define_live_turns(self) -> None:
@@ -152,7 +163,9 @@ class Statements:
             {live.c[name]: _p(name) for name in ("thread_key", "turn", "question_id", "answer_id", "lease")}
             | {live.c.question_sequence: _p("question_sequence")}
         )
-        self.renew_live = sa.update(live).where(this_turn, alive).values(lease=_p("until"))
+        alive_key = sa.select(thread.c.thread_key).where(thread.c.thread_key == _p("key"), self.alive())
+        is_alive = live.c.thread_key == self._apart(alive_key)
+        self.renew_live = sa.update(live).where(this_turn, is_alive).values(lease=_p("until"))
         message = self._tables.message
         asked = sa.exists().where(message.c.thread_key == live.c.thread_key, message.c.message_id == live.c.question_id)
         self.drop_live = sa.delete(live).where(live.c.thread_key == _p("thread_key"), sa.not_(asked))
@@ -172,6 +185,7 @@ class Statements:
             .order_by(thread.c.last_activity)
             .limit(_p("excess"))
         )
+        self.lock_scope = sa.select(thread.c.thread_key).where(in_scope).order_by(thread.c.thread_key).with_for_update()
         current = self._tables.current
         is_current = sa.exists().where(
             current.c.scope_key == _p("scope_key"), current.c.thread_key == thread.c.thread_key

@@ -7,10 +7,50 @@ import hashlib
 import typing as t
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import mysql
+from sqlalchemy.ext.compiler import compiles
 
 from ..records import Scope
 
 DEFAULT_PREFIX = "chat_memory_"
+
+
+MAX_ID = 128
+
+
+class BytewiseString(sa.String):
+    """Text of MariaDB or MySQL that is compared byte by byte, spaces at the end included."""
+
+
+@compiles(BytewiseString, "mysql", "mariadb")
+def _bytewise(kind: BytewiseString, compiler: t.Any, **_options: object) -> str:
+    collation = "utf8mb4_nopad_bin" if compiler.dialect.is_mariadb else "utf8mb4_0900_bin"
+    return f"VARCHAR({kind.length}) CHARACTER SET utf8mb4 COLLATE {collation}"
+
+
+def _identifier(length: int) -> sa.types.TypeEngine[str]:
+    return (
+        sa.String(length)
+        .with_variant(sa.String(length, collation="C"), "postgresql")
+        .with_variant(BytewiseString(length), "mysql", "mariadb")
+    )
+
+
+def _text() -> sa.types.TypeEngine[str]:
+    # TEXT of MariaDB ends at 64 KiB.
+    return sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
+
+
+_OPTIONS: dict[str, t.Any] = {
+    f"{dialect}_{name}": value
+    for dialect in ("mysql", "mariadb")
+    for name, value in (
+        ("engine", "InnoDB"),
+        ("charset", "utf8mb4"),
+        ("collate", "utf8mb4_bin"),
+        ("row_format", "DYNAMIC"),
+    )
+}
 
 
 class TableSet(t.Protocol):
@@ -43,69 +83,74 @@ def define_tables(metadata: sa.MetaData, prefix: str = DEFAULT_PREFIX) -> Tables
 
     def table(name: str, *parts: sa.Column[object] | sa.Index) -> sa.Table:
         known = metadata.tables.get(prefix + name)
-        return sa.Table(prefix + name, metadata, *parts) if known is None else known
+        return sa.Table(prefix + name, metadata, *parts, **_OPTIONS) if known is None else known
 
     def key(name: str, primary: bool = True) -> sa.Column[object]:
-        return sa.Column(name, sa.String(32), primary_key=primary, nullable=False)
+        return sa.Column(name, _identifier(32), primary_key=primary, nullable=False)
 
     return Tables(
         thread=table(
             "thread",
             key("thread_key"),
-            sa.Column("owner", sa.String(255), nullable=False),
-            sa.Column("chatbot", sa.String(64), nullable=False),
-            sa.Column("thread_id", sa.String(128), nullable=False),
+            sa.Column("owner", _identifier(255), nullable=False),
+            sa.Column("chatbot", _identifier(64), nullable=False),
+            sa.Column("thread_id", _identifier(MAX_ID), nullable=False),
             # UNIX time in seconds, here and in every other column of time.
             sa.Column("created_at", sa.Double, nullable=False),
             sa.Column("last_activity", sa.Double, nullable=False),
             sa.Column("sequence", sa.BigInteger, nullable=False),
             sa.Column("messages", sa.Integer, nullable=False),
             sa.Column("tokens", sa.BigInteger, nullable=False),
-            sa.Column("title", sa.Text),
+            sa.Column("title", _text()),
             sa.Column("pinned", sa.SmallInteger, nullable=False, server_default="0"),
             sa.Column("archived", sa.SmallInteger, nullable=False, server_default="0"),
-            sa.Column("configuration", sa.Text),
-            sa.Column("hidden_ranges", sa.Text),
+            sa.Column("configuration", _text()),
+            sa.Column("hidden_ranges", _text()),
             sa.Index(f"{prefix}thread_scope", "owner", "chatbot", "last_activity"),
         ),
         message=table(
             "message",
             key("thread_key"),
             sa.Column("sequence", sa.BigInteger, primary_key=True, autoincrement=False),
-            sa.Column("message_id", sa.String(128)),
-            sa.Column("turn", sa.String(128)),
+            sa.Column("message_id", _identifier(MAX_ID)),
+            sa.Column("turn", _identifier(MAX_ID)),
             sa.Column("role", sa.String(16), nullable=False),
             # TEXT that holds JSON: JSON types refuse NUL escapes and rewrite numbers.
-            sa.Column("body", sa.Text, nullable=False),
+            sa.Column("body", _text(), nullable=False),
             sa.Index(f"{prefix}message_id", "thread_key", "message_id"),
             sa.Index(f"{prefix}message_turn", "thread_key", "turn"),
         ),
         append_key=table(
             "append_key",
             key("thread_key"),
-            sa.Column("append_key", sa.String(128), primary_key=True),
+            sa.Column("append_key", _identifier(MAX_ID), primary_key=True),
             sa.Column("sequence", sa.BigInteger, nullable=False),
         ),
         current=table("current", key("scope_key"), key("thread_key", primary=False)),
         live=table(
             "live",
             key("thread_key"),
-            sa.Column("turn", sa.String(128), primary_key=True),
-            sa.Column("question_id", sa.String(128), nullable=False),
-            sa.Column("answer_id", sa.String(128), nullable=False),
+            sa.Column("turn", _identifier(MAX_ID), primary_key=True),
+            sa.Column("question_id", _identifier(MAX_ID), nullable=False),
+            sa.Column("answer_id", _identifier(MAX_ID), nullable=False),
             sa.Column("question_sequence", sa.BigInteger, nullable=False),
             sa.Column("lease", sa.Double, nullable=False),
             sa.Column("stop_wanted", sa.SmallInteger, nullable=False, server_default="0"),
-            sa.Column("text", sa.Text),
+            sa.Column("text", _text()),
         ),
         mark=table(
             "mark",
             key("thread_key"),
-            sa.Column("message_id", sa.String(128), primary_key=True),
+            sa.Column("message_id", _identifier(MAX_ID), primary_key=True),
             sa.Column("rating", sa.SmallInteger),
-            sa.Column("comment", sa.Text),
+            sa.Column("comment", _text()),
         ),
     )
+
+
+def id_key(id: str) -> str:
+    """Return an id as it is looked up by: longer ones than there is room for by their digest."""
+    return id if len(id) <= MAX_ID else _digest(id)
 
 
 def scope_key(scope: Scope) -> str:

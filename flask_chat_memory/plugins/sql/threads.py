@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 import collections.abc as cabc
-import contextlib
 import sys
 import typing as t
 
@@ -21,11 +20,12 @@ from ..rules import check_changes
 from ..rules import check_range
 from ..rules import is_thread_id
 from .database import Database
-from .database import Row
+from .database import R
+from .moving import Mover
 from .statements import Statements
 from .tables import Tables
 from .tables import thread_key
-from .writing import Writer
+from .transaction import Row
 
 CHUNK = 500
 """Threads that are read at once from among all."""
@@ -81,7 +81,7 @@ class SQLThreads(ListsThreads, DescribesThreads, PurgesThreads, abc.ABC):
     _thread_statements: ThreadStatements
 
     @abc.abstractmethod
-    def _writing(self) -> contextlib.AbstractContextManager[Writer]: ...
+    def _write(self, work: cabc.Callable[[Mover], R], *scopes: Scope) -> R: ...
 
     @abc.abstractmethod
     def _times(self) -> dict[str, t.Any]: ...
@@ -124,8 +124,8 @@ class SQLThreads(ListsThreads, DescribesThreads, PurgesThreads, abc.ABC):
             return self.find_thread(scope, thread_id) is not None
         this = {**self._times(), "thread_key": thread_key(scope, thread_id)}
         this |= {f"new_{name}": int(value) if isinstance(value, bool) else value for name, value in values.items()}
-        with self._writing() as writer:
-            return bool(writer.run(self._thread_statements.update(values), this))
+        update = self._thread_statements.update(values)
+        return self._write(lambda writer: bool(writer.run(update, this)), scope)
 
     def all_threads(self, *, chatbot: str | None = None) -> cabc.Iterator[tuple[Scope, Thread]]:
         statements = self._thread_statements
@@ -139,8 +139,7 @@ class SQLThreads(ListsThreads, DescribesThreads, PurgesThreads, abc.ABC):
     def purge_thread(self, scope: Scope, thread_id: str, before: float) -> int | None:
         if not is_thread_id(thread_id):
             return None
-        with self._writing() as writer:
-            return writer.purge(scope, thread_key(scope, thread_id), before)
+        return self._write(lambda writer: writer.purge(scope, thread_key(scope, thread_id), before), scope)
 
 
 def _thread(row: Row | list[t.Any]) -> Thread:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import typing as t
 
 from ...message import ChatMessage
 from ...values import clean
-from ..abilities import Reseals
 from ..options import PluginOptions
 from ..records import Appended
 from ..records import LiveTurn
@@ -16,28 +14,15 @@ from ..rules import KEYS_KEPT
 from ..rules import number
 from ..rules import sequence_of
 from ..rules import tokens_of
-from .database import Transaction
+from .rows import Append
+from .rows import columns_of
+from .rows import ThreadRow
+from .rows import times
 from .statements import Statements
+from .tables import id_key
 from .tables import scope_key
 from .tables import thread_key
-
-
-def times(options: PluginOptions, now: float) -> dict[str, t.Any]:
-    """Return the parameters ``now`` and ``cutoff`` of :class:`Statements`."""
-    return {"now": now, "cutoff": float("-inf") if options.expiry is None else now - options.expiry}
-
-
-class _Thread(t.NamedTuple):
-    """A row of :attr:`Statements.look`."""
-
-    key: str
-    thread_id: str
-    sequence: int
-    messages: int
-    alive: bool
-    current: bool | None
-    known: int | None
-    question: int | None
+from .transaction import Transaction
 
 
 class Writer:
@@ -47,23 +32,27 @@ class Writer:
         self.run = transaction.run
         self._run_many = transaction.run_many
         self._rows = transaction.rows
+        self._lock = transaction.lock
+        self._repeated = transaction.repeated
         self._statements = statements
         self._options = options
         self._times = times(options, now)
 
-    def append(
-        self,
-        scope: Scope,
-        thread_id: str,
-        messages: cabc.Sequence[ChatMessage],
-        key: str | None = None,
-        reply_to: str | None = None,
-        only_into: str | None = None,
-    ) -> Appended | None:
-        """Do what :meth:`ChatMemoryPlugin.append_messages` promises."""
+    def append(self, append: Append) -> Appended | None:
+        """Do what :meth:`ChatMemoryPlugin.append_messages` promises, and start or end the live record of a turn."""
+        appended = self._append(append)
+        is_refused = bool(append.messages) and appended is not None and not appended.sequence
+        if append.ends is not None and not is_refused:
+            key = thread_key(append.scope, appended.thread_id if appended else append.thread_id)
+            self.run(self._statements.delete_live, {"key": key, "turn_id": append.ends})
+        return appended
+
+    def _append(self, append: Append) -> Appended | None:
+        scope, thread_id, messages, key, reply_to, only_into, begins, _ends = append
         thread = self._look(scope, thread_id, key, reply_to)
         if thread and thread.alive and thread.known is not None:
-            return Appended(thread.thread_id, thread.known, repeated=True)
+            ours = self._repeated and self._is_at(thread.key, thread.known, messages)
+            return Appended(thread.thread_id, thread.known, repeated=not ours)
         if reply_to is not None and not (thread and thread.alive and thread.question is not None):
             return None
         goal = thread.thread_id if thread else thread_id
@@ -75,6 +64,8 @@ class Writer:
         self._touch(thread.key, last=thread.sequence + len(messages), added=len(messages), messages=messages)
         if key is not None:
             self.run(self._statements.insert_key, {"thread_key": thread.key, "append_key": key, "sequence": first})
+        if begins:
+            self._begin(thread.key, first, begins)
         self._trim(thread.key, thread.messages + len(messages))
         return Appended(thread.thread_id, first)
 
@@ -92,11 +83,20 @@ class Writer:
 
     def clear(self, scope: Scope, thread_id: str) -> None:
         """Do what :meth:`ChatMemoryPlugin.clear_messages` promises; the keys of appends stay known."""
+        key = thread_key(scope, thread_id)
+        self._hold(scope, key)
         if self.is_alive(scope, thread_id):
-            key = thread_key(scope, thread_id)
             for statement in self._statements.remove_contents:
                 self.run(statement, {"thread_key": key})
             self.run(self._statements.empty_thread, {"this": key, **self._times})
+
+    def delete(self, scope: Scope, thread_id: str) -> bool:
+        """Do what :meth:`ChatMemoryPlugin.delete_thread` promises."""
+        key = thread_key(scope, thread_id)
+        self._hold(scope, key)
+        alive = self.is_alive(scope, thread_id)
+        self.remove(scope, key)
+        return alive
 
     def is_alive(self, scope: Scope, thread_id: str) -> bool:
         key = thread_key(scope, thread_id)
@@ -112,91 +112,19 @@ class Writer:
     def purge(self, scope: Scope, key: str, before: float) -> int | None:
         """Do what :meth:`PurgesThreads.purge_thread` promises."""
         this = {"thread_key": key, "before": before, **self._times}
+        self._hold(scope, key)
         if not self.run(self._statements.remove_idle_thread, this):
             return None
         removed = self.run(self._statements.remove_messages, this)
         self.remove(scope, key)
         return removed
 
-    def start_live(self, scope: Scope, appended: Appended, live: LiveTurn) -> None:
-        self.run(
-            self._statements.insert_live,
-            {
-                "thread_key": thread_key(scope, appended.thread_id),
-                "turn": live.turn,
-                "question_id": live.question_id,
-                "answer_id": live.answer_id,
-                "lease": live.lease,
-                "question_sequence": appended.sequence,
-            },
-        )
-
-    def end_live(self, scope: Scope, thread_id: str, turn: str) -> None:
-        self.run(self._statements.delete_live, {"key": thread_key(scope, thread_id), "turn_id": turn})
-
-    def move(self, source: Scope, target: Scope, reseal: Reseals | None = None) -> int:
-        """Do what :meth:`MovesThreads.move_threads` promises."""
-        left = 0
-        of_source = {"owner": source.owner, "chatbot": source.chatbot, "scope_key": scope_key(source)}
-        for key, thread_id, alive, running, current, title in self._rows(
-            self._statements.threads_of_scope, {**of_source, **self._times}
-        ):
-            if running:
-                left += 1
-            elif not alive:
-                self.remove(source, key)
-            elif self.is_alive(target, thread_id) or self._joins(target, bool(current)):
-                messages = self._messages(key)
-                if reseal:
-                    messages = reseal.messages(thread_id, self._goal(target, thread_id), messages)
-                self.append(target, thread_id, messages, key=f"adopt:{thread_id}")
-                self.remove(source, key)
-            else:
-                if reseal:
-                    title = reseal.title(thread_id, title) if title else None
-                    messages = reseal.messages(thread_id, thread_id, self._messages(key))
-                    self.run(self._statements.remove_messages, {"thread_key": key})
-                    self._insert(key, messages)
-                self._rescope(source, target, key, thread_id, title, bool(current))
-        return left
-
-    def _rescope(
-        self, source: Scope, target: Scope, key: str, thread_id: str, title: str | None, current: bool
-    ) -> None:
-        statements = self._statements
-        new_key = thread_key(target, thread_id)
-        move = {
-            "old_key": key,
-            "new_key": new_key,
-            "new_owner": target.owner,
-            "new_chatbot": target.chatbot,
-            "new_title": title,
-        }
-        for statement in (*statements.rekey, statements.rescope_thread):
-            self.run(statement, move)
-        self.run(statements.remove_current, {"thread_key": key, "scope_key": scope_key(source)})
-        if current:
-            self._make_current(target, new_key)
-        self._limit_threads(target, new_key)
-
-    def _messages(self, key: str) -> list[ChatMessage]:
-        everything = {"thread_key": key, "after": -1, "limit": -1, **self._times}
-        return ChatMessage.from_rows(self._rows(self._statements.oldest, everything))
-
-    def _goal(self, scope: Scope, thread_id: str) -> str:
-        """Return the thread that a batch goes to."""
-        thread = self._look(scope, thread_id)
-        return thread.thread_id if thread else thread_id
-
-    def _joins(self, target: Scope, is_current: bool) -> bool:
-        """Tell whether a thread becomes part of the conversation that the target has."""
-        return is_current and self._options.threads == "one" and self._current_of(target)
-
     def _current_of(self, scope: Scope) -> bool:
         return bool(self._rows(self._statements.current_thread, {"scope_key": scope_key(scope), **self._times}))
 
     def _make_current(self, scope: Scope, key: str) -> None:
         if not self._current_of(scope):
+            self.run(self._statements.make_none_current, {"scope_key": scope_key(scope)})
             self.run(self._statements.make_current, {"scope_key": scope_key(scope), "thread_key": key})
 
     def _look(
@@ -206,21 +134,22 @@ class Writer:
         key: str | None = None,
         reply_to: str | None = None,
         redirect: bool = True,
-    ) -> _Thread | None:
+    ) -> ThreadRow | None:
         """Find the thread that a batch for ``thread_id`` goes to; an expired one only if no other is there.
 
         :param redirect: with one thread a scope, the current one stands in for one that is absent.
         """
         this = thread_key(scope, thread_id)
+        self._hold(scope, this)
         found = {
-            row[0]: _Thread(*row)
+            row[0]: ThreadRow(*row)
             for row in self._rows(
                 self._statements.look,
                 {
                     "thread_key": this,
                     "scope_key": scope_key(scope),
                     "append_key": key,
-                    "reply_to": None if reply_to is None else clean(reply_to),
+                    "reply_to": None if reply_to is None else id_key(clean(reply_to)),
                     **self._times,
                 },
             )
@@ -234,7 +163,29 @@ class Writer:
                 return current
         return named
 
-    def _opened(self, scope: Scope, thread_id: str, thread: _Thread | None) -> _Thread:
+    def _hold(self, scope: Scope, key: str) -> None:
+        """Keep others from the thread, and from the current one."""
+        self._lock(self._statements.lock_threads, {"thread_key": key, "scope_key": scope_key(scope)})
+
+    def _is_at(self, key: str, sequence: int, messages: cabc.Sequence[ChatMessage]) -> bool:
+        """Tell whether a batch is the one that is stored there."""
+        (stored,) = self._rows(self._statements.id_at, {"thread_key": key, "sequence": sequence}) or [(None,)]
+        return stored[0] is not None and bool(messages) and columns_of(messages[0])["message_id"] == stored[0]
+
+    def _begin(self, key: str, sequence: int, live: LiveTurn) -> None:
+        self.run(
+            self._statements.insert_live,
+            {
+                "thread_key": key,
+                "turn": live.turn,
+                "question_id": live.question_id,
+                "answer_id": live.answer_id,
+                "lease": live.lease,
+                "question_sequence": sequence,
+            },
+        )
+
+    def _opened(self, scope: Scope, thread_id: str, thread: ThreadRow | None) -> ThreadRow:
         """Return the thread to write to, made anew if it is absent or expired."""
         if thread and thread.alive:
             if not thread.current:
@@ -255,7 +206,7 @@ class Writer:
         )
         self._limit_threads(scope, key)
         self._make_current(scope, key)
-        return _Thread(key, thread_id, 0, 0, True, True, None, None)
+        return ThreadRow(key, thread_id, 0, 0, True, True, None, None)
 
     def _insert(self, key: str, messages: cabc.Iterable[ChatMessage]) -> None:
         self._run_many(
@@ -264,10 +215,7 @@ class Writer:
                 {
                     "thread_key": key,
                     "sequence": message.sequence,
-                    "message_id": message.id,
-                    "turn": message.turn,
-                    "role": message.role,
-                    "body": message.to_json().decode(),
+                    **columns_of(message),
                 }
                 for message in messages
             ],
@@ -302,5 +250,6 @@ class Writer:
         of_scope = {"owner": scope.owner, "chatbot": scope.chatbot, "thread_key": newest, **self._times}
         excess = self._rows(self._statements.count_threads, of_scope)[0][0] - self._options.max_threads
         if excess > 0:
+            self._lock(self._statements.lock_scope, of_scope)
             for (key,) in self._rows(self._statements.idle_longest, {**of_scope, "excess": excess}):
                 self.remove(scope, key)

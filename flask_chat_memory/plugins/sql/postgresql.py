@@ -1,0 +1,171 @@
+"""PostgreSQL through psycopg 3."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import contextlib
+import typing as t
+
+import sqlalchemy as sa
+from sqlalchemy.dialects.postgresql import psycopg
+
+from ..options import PluginOptions
+from .dialect import Code
+from .dialect import Dialect
+from .dialect import number_of
+from .postgresql_append import OneStatementAppend
+from .statements import Statements
+from .tables import Tables
+from .tables import TableSet
+
+CONNECT_TIMEOUT = 10
+_IDLE = 0
+_CURSOR = "chat_memory_cursor"
+_BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
+
+
+class PostgreSQLStatements(Statements):
+    """Statements that say where the newest messages begin.
+
+    The planner takes a long thread for one of average length, and would rather sort it than read its end. As
+    sequences are distinct and positive, the newest ones are among as many numbers as there are to be messages,
+    and as many more as are missing.
+    """
+
+    def _define_reading(self, thread: sa.Table, message: sa.Table) -> None:
+        super()._define_reading(thread, message)
+        limit = sa.bindparam("limit", type_=sa.BigInteger)
+        before = sa.bindparam("before", type_=sa.BigInteger)
+        missing = thread.c.sequence - thread.c.messages
+        this_thread = thread.c.thread_key == sa.bindparam("thread_key")
+        beginning = sa.select(sa.func.least(before - 1, thread.c.sequence) - missing - limit)
+        beginning = beginning.where(this_thread, self.alive())
+        newest = sa.select(message.c.sequence, message.c.body).order_by(message.c.sequence.desc()).limit(limit)
+        self.newest = newest.where(
+            message.c.thread_key == sa.bindparam("thread_key"),
+            message.c.sequence < before,
+            message.c.sequence > beginning.scalar_subquery(),
+        )
+        of_thread = (
+            newest.where(message.c.thread_key == thread.c.thread_key, message.c.sequence > thread.c.messages - limit)
+            .correlate(thread)
+            .lateral()
+        )
+        current = self._tables.current
+        self.newest_of_current = (
+            sa.select(thread.c.thread_id, of_thread.c.sequence, of_thread.c.body)
+            .select_from(
+                current.join(thread, thread.c.thread_key == current.c.thread_key).outerjoin(of_thread, sa.true())
+            )
+            .where(current.c.scope_key == sa.bindparam("scope_key"), self.alive())
+            .order_by(of_thread.c.sequence.desc())
+        )
+
+
+class PostgreSQL(Dialect):
+    """Statements stand for themselves; a transaction is only begun by name."""
+
+    label = "PostgreSQL"
+    drivers = ("psycopg",)
+    locks_rows = True
+    statements = PostgreSQLStatements
+    missing_table = frozenset({"42P01"})
+    conflicts = frozenset({"40001", "40P01"})
+    duplicates = frozenset({"23505"})
+    failures = {
+        "28000": "refuses the user",
+        "28P01": "refuses the user or the password",
+        "3D000": "does not exist",
+        "42P01": "lacks a table of the plugin",
+        "42703": "has a table of another version",
+        "42501": "does not allow this to the user",
+        "25006": "is read-only",
+        "22001": "has no room for so long a value",
+        "22P05": "cannot hold every script; its encoding must be UTF8",
+        "53100": "has no room left on its disk",
+        "53300": "has too many connections",
+        "55P03": "is busy",
+        "57014": "has cancelled a statement, which took too long",
+        "57P03": "is starting up or shutting down",
+    }
+    unreachable: t.ClassVar[cabc.Mapping[str, str]] = {
+        "password": "refuses the user or the password",
+        "role": "refuses the user",
+        "database": "does not exist",
+        "too many": "has too many connections",
+        "starting up": "is starting up or shutting down",
+    }
+
+    def __init__(self, engine: sa.Engine) -> None:
+        super().__init__(engine)
+        # By place: a name would be looked up for every parameter of every call.
+        self.compiling = psycopg.dialect(paramstyle="format")  # type: ignore[no-untyped-call]
+
+    @staticmethod
+    def make_engine(url: sa.URL) -> sa.Engine:
+        return sa.create_engine(
+            url,
+            isolation_level="AUTOCOMMIT",
+            pool_reset_on_return=None,
+            connect_args={"connect_timeout": CONNECT_TIMEOUT, "client_encoding": "utf8", **url.query},
+        )
+
+    def lend(self, connection: t.Any) -> object:
+        driver = connection.dbapi_connection
+        if driver.autocommit:
+            return None
+        if driver.info.transaction_status != _IDLE:
+            # What the site runs at every checkout, as SET search_path, must stay.
+            driver.commit()
+        driver.autocommit = True
+        return driver
+
+    def give_back(self, connection: t.Any, state: object) -> None:
+        if state is not None and not connection.dbapi_connection.closed:
+            connection.dbapi_connection.autocommit = False
+
+    def cursor(self, connection: t.Any) -> t.Any:
+        # One for each connection: what a new one has to find out again costs a fifth of a round trip.
+        cursor = connection.info.get(_CURSOR)
+        if cursor is None:
+            cursor = connection.info[_CURSOR] = connection.cursor()
+        return cursor
+
+    def begin(self, cursor: t.Any, scopes: cabc.Sequence[str]) -> None:
+        # All at once. The transaction locks before its first statement looks at the tables.
+        locks = [f"SELECT pg_advisory_xact_lock({number_of(scope)})" for scope in scopes]
+        cursor.execute("; ".join([_BEGIN, *locks]))
+
+    def append_at_once(self, tables: Tables, options: PluginOptions) -> OneStatementAppend:
+        return OneStatementAppend(tables, options, self.compiling)
+
+    @contextlib.contextmanager
+    def creating(self, connection: sa.Connection, tables: TableSet) -> cabc.Iterator[None]:
+        connection.commit()
+        state = self.lend(connection.connection)
+        connection.exec_driver_sql(f"{_BEGIN}; SELECT pg_advisory_xact_lock({number_of(tables.all()[0].name)})")
+        try:
+            yield
+        except BaseException:
+            connection.exec_driver_sql("ROLLBACK")
+            raise
+        else:
+            connection.exec_driver_sql("COMMIT")
+        finally:
+            self.give_back(connection.connection, state)
+
+    def table_names(self, connection: sa.Connection, tables: TableSet) -> set[str]:
+        # As a statement would find them: along the whole search path.
+        query = sa.text("SELECT relname FROM pg_class WHERE relname = ANY(:names) AND pg_table_is_visible(oid)")
+        return set(connection.scalars(query, {"names": [table.name for table in tables.all()]}))
+
+    def code(self, error: Exception) -> Code:
+        return t.cast("str | None", getattr(error, "sqlstate", None))
+
+    def _reason(self, error: Exception) -> str | None:
+        known = super()._reason(error)
+        if known or self.code(error) is not None or getattr(error, "pgconn", None) is None:
+            return known
+        # There is no code for a connection that fails. The words may be of another language, then it just failed.
+        text = str(error).lower()
+        return next((said for word, said in self.unreachable.items() if word in text), "cannot be reached")

@@ -1,0 +1,112 @@
+"""An append to a thread of PostgreSQL in one statement, and so in one round trip."""
+
+from __future__ import annotations
+
+import typing as t
+
+import sqlalchemy as sa
+
+from ...values import clean
+from ..options import PluginOptions
+from ..rules import tokens_of
+from .rows import Append
+from .rows import columns_of
+from .rows import times
+from .tables import id_key
+from .tables import scope_key
+from .tables import Tables
+from .tables import thread_key
+
+# A statement sees the tables as they were when it began, also after it has waited for another to let go of the row of
+# the thread; only that row itself it sees anew. So it stores an answer only if the row has not changed meanwhile, for
+# whoever removes a question changes it. A key that was stored meanwhile violates the primary key.
+_STATEMENT = """
+WITH asked AS (
+    SELECT xmin FROM {thread} AS thread WHERE thread_key = %(thread)s::text AND EXISTS (
+        SELECT FROM {message} AS message
+        WHERE message.thread_key = thread.thread_key AND message.message_id = %(reply_to)s::text
+    )
+), touched AS (
+    UPDATE {thread} AS thread SET
+        sequence = thread.sequence + %(added)s::bigint,
+        messages = thread.messages + %(added)s::bigint,
+        tokens = thread.tokens + %(tokens)s::bigint,
+        last_activity = %(now)s::float8
+    WHERE thread.thread_key = %(thread)s::text
+        AND thread.messages + %(added)s::bigint <= %(max_messages)s::bigint
+        AND {alive}
+        AND EXISTS (
+            SELECT FROM {current} AS current JOIN {thread} AS thread USING (thread_key)
+            WHERE current.scope_key = %(scope)s::text AND {alive}
+        )
+        AND NOT EXISTS (
+            SELECT FROM {append_key} AS known
+            WHERE known.thread_key = thread.thread_key AND known.append_key = %(key)s::text
+        )
+        AND (%(reply_to)s::text IS NULL OR thread.xmin = (SELECT xmin FROM asked))
+    RETURNING thread.sequence - %(added)s::bigint AS last
+), stored AS (
+    INSERT INTO {message} (thread_key, sequence, message_id, turn, role, body)
+    SELECT %(thread)s::text, last + place, message_id, turn, role, body FROM touched, unnest(
+        %(message_ids)s::text[], %(turns)s::text[], %(roles)s::text[], %(bodies)s::text[]
+    ) WITH ORDINALITY AS batch (message_id, turn, role, body, place)
+), known AS (
+    INSERT INTO {append_key} (thread_key, append_key, sequence)
+    SELECT %(thread)s::text, %(key)s::text, last + 1 FROM touched
+){live}
+SELECT last + 1 FROM touched
+"""
+_ALIVE = """(thread.last_activity >= %(cutoff)s::float8 OR EXISTS (
+    SELECT FROM {live} AS live WHERE live.thread_key = thread.thread_key AND live.lease > %(now)s::float8
+))"""
+_BEGINS = """, begun AS (
+    INSERT INTO {live} (thread_key, turn, question_id, answer_id, lease, question_sequence)
+    SELECT %(thread)s::text, %(turn)s::text, %(question_id)s::text, %(answer_id)s::text, %(lease)s::float8, last + 1
+    FROM touched
+)"""
+_ENDS = """, ended AS (
+    DELETE FROM {live} AS live USING touched WHERE live.thread_key = %(thread)s::text AND live.turn = %(turn)s::text
+)"""
+_UNLIMITED = 2**62
+
+
+class OneStatementAppend:
+    """Appends where nothing is out of the ordinary.
+
+    That is to a thread that is there and has room, in a scope that has a current one, with a new key.
+    """
+
+    def __init__(self, tables: Tables, options: PluginOptions, dialect: sa.Dialect) -> None:
+        quote = dialect.identifier_preparer.format_table
+        names = {name: quote(getattr(tables, name)) for name in ("thread", "message", "append_key", "current", "live")}
+        alive = _ALIVE.format(**names)
+        self._plain, self._begins, self._ends = (
+            " ".join(_STATEMENT.format(**{**names, "live": part.format(**names), "alive": alive}).split())
+            for part in ("", _BEGINS, _ENDS)
+        )
+        self._options = options
+
+    def statement(self, append: Append, now: float) -> tuple[str, dict[str, t.Any]]:
+        """Return the statement for a batch that is not empty, and its parameters; the result is its sequence."""
+        columns = [columns_of(message) for message in append.messages]
+        values: dict[str, t.Any] = {
+            "thread": thread_key(append.scope, append.thread_id),
+            "scope": scope_key(append.scope),
+            "key": append.key,
+            "reply_to": None if append.reply_to is None else id_key(clean(append.reply_to)),
+            "added": len(columns),
+            "tokens": sum(map(tokens_of, append.messages)),
+            "max_messages": self._options.max_messages or _UNLIMITED,
+            "message_ids": [column["message_id"] for column in columns],
+            "turns": [column["turn"] for column in columns],
+            "roles": [column["role"] for column in columns],
+            "bodies": [column["body"] for column in columns],
+            **times(self._options, now),
+        }
+        if append.begins:
+            live = append.begins
+            values |= {"turn": live.turn, "question_id": live.question_id, "answer_id": live.answer_id}
+            return self._begins, {**values, "lease": live.lease}
+        if append.ends is not None:
+            return self._ends, {**values, "turn": append.ends}
+        return self._plain, values

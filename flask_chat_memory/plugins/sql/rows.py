@@ -1,0 +1,61 @@
+"""What the operations write and read, row by row."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import typing as t
+
+from ...message import ChatMessage
+from ..options import PluginOptions
+from ..records import LiveTurn
+from ..records import Scope
+from .tables import id_key
+
+_NEVER = -(2.0**62)
+"""A time before all others; infinity is no number in every database."""
+EVERYTHING = 2**62
+
+
+def times(options: PluginOptions, now: float) -> dict[str, t.Any]:
+    """Return the parameters ``now`` and ``cutoff`` of :class:`Statements`."""
+    return {"now": now, "cutoff": _NEVER if options.expiry is None else now - options.expiry}
+
+
+def columns_of(message: ChatMessage) -> dict[str, t.Any]:
+    """Return what the row of a message tells of it."""
+    return {
+        "message_id": None if message.id is None else id_key(message.id),
+        "turn": None if message.turn is None else id_key(message.turn),
+        "role": message.role,
+        "body": message.to_json().decode(),
+    }
+
+
+class Append(t.NamedTuple):
+    """A batch for a thread.
+
+    :param begins: the live record that starts with it.
+    :param ends: the turn whose live record is removed, also if the question is gone.
+    """
+
+    scope: Scope
+    thread_id: str
+    messages: cabc.Sequence[ChatMessage]
+    key: str | None = None
+    reply_to: str | None = None
+    only_into: str | None = None
+    begins: LiveTurn | None = None
+    ends: str | None = None
+
+
+class ThreadRow(t.NamedTuple):
+    """A row of :attr:`Statements.look`."""
+
+    key: str
+    thread_id: str
+    sequence: int
+    messages: int
+    alive: bool
+    current: bool | None
+    known: int | None
+    question: int | None

@@ -1,0 +1,105 @@
+"""SQLite: one writer at a time, in this process and in all others."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import contextlib
+import os
+import sqlite3
+import time
+import typing as t
+
+import sqlalchemy as sa
+
+from ...errors import ConfigurationError
+from .dialect import Dialect
+from .tables import TableSet
+
+BUSY_TIMEOUT = 10.0
+
+
+class SQLite(Dialect):
+    """A file on a local disk, through the driver of the standard library."""
+
+    label = "SQLite"
+    drivers = ("pysqlite",)
+    one_writer = True
+
+    @staticmethod
+    def make_engine(url: sa.URL) -> sa.Engine:
+        """Make an engine for the file: write-ahead log, patient with locks, every commit on disk."""
+        engine = sa.create_engine(url, connect_args={"timeout": BUSY_TIMEOUT})
+
+        @sa.event.listens_for(engine, "do_connect")
+        def keep_private(*_facts: object) -> None:
+            # Each time, for the file may have been removed since.
+            _make_private_file(engine.url.database or "")
+
+        @sa.event.listens_for(engine, "connect")
+        def configure(connection: t.Any, _record: object) -> None:
+            _use_write_ahead_log(connection)
+            connection.execute("PRAGMA synchronous=FULL")
+
+        return engine
+
+    @classmethod
+    def check_url(cls, url: sa.URL) -> None:
+        if url.database and "\0" in url.database:
+            raise ConfigurationError("url is no database URL, as sqlite:///name.sqlite3")
+        if not url.database or ":memory:" in url.database or url.query.get("mode") == "memory":
+            raise ConfigurationError(
+                "url is a database in memory, which every thread would have of its own; "
+                "give a file, or choose the plugin 'in_memory'"
+            )
+
+    def check(self) -> None:
+        if isinstance(self._engine.pool, (sa.StaticPool, sa.SingletonThreadPool)):
+            raise ConfigurationError("the database is in memory; use one in a file, or choose the plugin 'in_memory'")
+
+    def begin(self, cursor: t.Any, scopes: cabc.Sequence[str]) -> None:
+        # A deferred transaction that reads first cannot wait for the lock when it comes to write.
+        cursor.execute("BEGIN IMMEDIATE")
+
+    def rollback(self, cursor: t.Any) -> None:
+        # Nothing to roll back is no error.
+        cursor.connection.rollback()
+
+    def forget(self) -> None:
+        # On new connections: the file was replaced while it was open.
+        self._engine.dispose()
+
+    @contextlib.contextmanager
+    def creating(self, connection: sa.Connection, tables: TableSet) -> cabc.Iterator[None]:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        yield
+        connection.commit()
+
+    def code(self, error: Exception) -> str | None:
+        # SQLite has no code for it, and speaks English everywhere.
+        return "no such table" if "no such table" in str(error) else None
+
+    missing_table = frozenset({"no such table"})
+
+    def place(self) -> str:
+        return "the database"
+
+
+def _make_private_file(path: str) -> None:
+    """Create the file for its owner's eyes only; SQLite gives the files beside it the same mode."""
+    if path.startswith("file:") or os.path.exists(path):
+        return
+    os.makedirs(os.path.dirname(path) or ".", mode=0o700, exist_ok=True)
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+
+
+def _use_write_ahead_log(connection: t.Any) -> None:
+    # The change of mode does not wait for other connections, whatever the timeout says.
+    deadline = time.monotonic() + BUSY_TIMEOUT
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL").fetchone()
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)

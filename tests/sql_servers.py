@@ -1,0 +1,124 @@
+"""PostgreSQL and MariaDB for the tests: a schema or a database of the test's own, on the servers of the environment."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import contextlib
+import dataclasses
+import os
+import secrets
+import typing as t
+
+import pytest
+import sqlalchemy as sa
+
+from flask_chat_memory.plugins.sql.engines import check_url
+from flask_chat_memory.plugins.sqlalchemy import SQLAlchemyPlugin
+
+from .redis_servers import miss
+
+POSTGRESQL = "CHAT_MEMORY_POSTGRESQL_URL"
+MARIADB = "CHAT_MEMORY_MARIADB_URL"
+
+
+@dataclasses.dataclass
+class Place:
+    """Somewhere on a server that nobody else uses.
+
+    :ivar url: leads there.
+    """
+
+    url: str
+    opened: list[SQLAlchemyPlugin] = dataclasses.field(default_factory=list)
+    engines: list[sa.Engine] = dataclasses.field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.engine = self.make_engine(poolclass=sa.NullPool, isolation_level="AUTOCOMMIT")
+
+    @property
+    def is_postgresql(self) -> bool:
+        return self.engine.dialect.name == "postgresql"
+
+    def make_plugin(self, **options: t.Any) -> SQLAlchemyPlugin:
+        where = {} if "engine" in options or "url" in options else {"url": self.url}
+        self.opened.append(SQLAlchemyPlugin({**where, **options}))
+        return self.opened[-1]
+
+    def make_engine(self, **options: t.Any) -> sa.Engine:
+        """Return an engine as a site might have one."""
+        self.engines.append(sa.create_engine(check_url(self.url), **options))
+        return self.engines[-1]
+
+    def run(self, statement: str, **parameters: object) -> list[t.Any]:
+        """Run a statement over another program's connection."""
+        with self.engine.connect() as connection:
+            result = connection.execute(sa.text(statement), parameters)
+            return list(result) if result.returns_rows else []
+
+    def close(self) -> None:
+        for plugin in self.opened:
+            plugin.close()
+        for engine in self.engines:
+            engine.dispose()
+
+
+@contextlib.contextmanager
+def schema_of_our_own() -> cabc.Iterator[Place]:
+    """Give a schema on PostgreSQL."""
+    with schema_in(_server(POSTGRESQL)) as url, contextlib.closing(Place(_shown(url))) as place:
+        yield place
+
+
+@contextlib.contextmanager
+def database_of_our_own() -> cabc.Iterator[Place]:
+    """Give a database on MariaDB."""
+    with database_in(_server(MARIADB)) as url, contextlib.closing(Place(_shown(url))) as place:
+        yield place
+
+
+@contextlib.contextmanager
+def schema_in(server: sa.URL) -> cabc.Iterator[sa.URL]:
+    name = f"chat_memory_test_{secrets.token_hex(6)}"
+    with _created(server, f"CREATE SCHEMA {name}", f"DROP SCHEMA {name} CASCADE"):
+        yield server.update_query_dict({"options": f"-csearch_path={name}"})
+
+
+@contextlib.contextmanager
+def database_in(server: sa.URL) -> cabc.Iterator[sa.URL]:
+    name = f"chat_memory_test_{secrets.token_hex(6)}"
+    with _created(server, f"CREATE DATABASE {name}", f"DROP DATABASE {name}"):
+        yield server.set(database=name)
+
+
+def _server(variable: str) -> sa.URL:
+    url = os.environ.get(variable)
+    return check_url(url or miss(f"{variable} is not set"))
+
+
+def _shown(url: sa.URL) -> str:
+    return url.render_as_string(hide_password=False)
+
+
+@contextlib.contextmanager
+def _created(url: sa.URL, create: str, drop: str) -> cabc.Iterator[None]:
+    engine = sa.create_engine(url, poolclass=sa.NullPool, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.exec_driver_sql(create)
+    try:
+        yield
+    finally:
+        with engine.connect() as connection:
+            connection.exec_driver_sql(drop)
+
+
+PLACES: dict[str, cabc.Callable[[], contextlib.AbstractContextManager[Place]]] = {
+    "postgresql": schema_of_our_own,
+    "mariadb": database_of_our_own,
+}
+
+
+@pytest.fixture(params=PLACES)
+def place(request: pytest.FixtureRequest) -> cabc.Iterator[Place]:
+    """A place of the test's own, on each of the servers in turn."""
+    with PLACES[request.param]() as place:
+        yield place
