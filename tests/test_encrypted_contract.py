@@ -21,6 +21,7 @@ from . import test_documents_plugin
 from . import test_flask_session_contract
 from . import test_plugin_contract
 from . import test_redis_contract
+from . import test_sqlalchemy_contract_servers
 from .encryption import encrypted
 from .encryption import NEW
 from .encryption import wrapped
@@ -28,6 +29,7 @@ from .five_methods import FiveMethodsPlugin
 from .redis_servers import Client
 from .redis_servers import Cluster
 from .redis_servers import remove_keys
+from .sql_servers import Place
 
 
 class TestOverInMemory(test_plugin_contract.TestInMemory):
@@ -63,6 +65,28 @@ class TestOverRedisCluster(test_redis_contract.TestRedisCluster):
         where = {"url": redis_cluster.url, "cluster": True, "key_prefix": key_prefix}
         yield lambda **options: encrypted("redis", where, **options)
         remove_keys(cleaner, key_prefix)
+
+
+class OverAServer:
+    @pytest.fixture
+    def make_plugin(self, place: Place) -> cabc.Iterator[MakePlugin]:
+        opened: list[ChatMemoryPlugin] = []
+
+        def make(**options: t.Any) -> ChatMemoryPlugin:
+            opened.append(encrypted("sqlalchemy", {"url": place.url}, **options))
+            return opened[-1]
+
+        yield make
+        for plugin in opened:
+            plugin.close()
+
+
+class TestOverPostgreSQL(OverAServer, test_sqlalchemy_contract_servers.TestPostgreSQL):
+    pass
+
+
+class TestOverMariaDB(OverAServer, test_sqlalchemy_contract_servers.TestMariaDB):
+    pass
 
 
 class Encrypted:
