@@ -232,20 +232,20 @@ def test_a_title_that_was_moved_or_changed_is_noticed() -> None:
     body = t.cast(str, kept.load_messages(OWNER, THREAD)[0].content)
     others = [title_of(kept, OWNER, "thread-2"), title_of(kept, STRANGER, THREAD), body, "in clear"]  # type: ignore[arg-type]
     for other in others:
-        kept._threads[OWNER][THREAD].description["title"] = other
+        kept._threads.of_scopes[OWNER][THREAD].description["title"] = other
         for read in (plugin.find_thread, lambda scope, _id: plugin.list_threads(scope)):
             with pytest.raises(DecryptionFailed, match="the title of a thread cannot be read") as caught:
                 read(OWNER, THREAD)
             assert other not in str(caught.value)
-    assert kept._threads[OWNER][THREAD].description["title"] == "in clear"
+    assert kept._threads.of_scopes[OWNER][THREAD].description["title"] == "in clear"
     assert title_of(plugin, OWNER, "thread-2") == "of user:1 in thread-2"
 
 
 def test_a_title_is_no_message() -> None:
     plugin, kept = with_title()
-    message = kept._threads[OWNER][THREAD].messages[0]
-    title = t.cast(str, kept._threads[OWNER][THREAD].description["title"])
-    kept._threads[OWNER][THREAD].messages[0] = message.replace(content=title)
+    message = kept._threads.of_scopes[OWNER][THREAD].messages[0]
+    title = t.cast(str, kept._threads.of_scopes[OWNER][THREAD].description["title"])
+    kept._threads.of_scopes[OWNER][THREAD].messages[0] = message.replace(content=title)
     with pytest.raises(DecryptionFailed):
         plugin.load_messages(OWNER, THREAD)
 
@@ -254,7 +254,7 @@ def test_an_unreadable_title_is_passed_over_by_the_operator_and_does_not_stop_a_
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     plugin, kept = with_title()
-    kept._threads[OWNER][THREAD].description["title"] = "in clear"
+    kept._threads.of_scopes[OWNER][THREAD].description["title"] = "in clear"
     assert len(list(plugin.all_threads())) == 2
     assert "a thread is passed over" in caplog.text
     assert "in clear" not in caplog.text
