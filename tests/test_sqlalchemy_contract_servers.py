@@ -9,6 +9,7 @@ import pytest
 from flask_chat_memory import ChatMemoryPlugin
 from flask_chat_memory import Scope
 from flask_chat_memory.plugins.sql.tables import thread_key
+from flask_chat_memory.testing import contracts
 from flask_chat_memory.testing.contracts.failures import BreakStore
 from flask_chat_memory.testing.contracts.failures import Damage
 from flask_chat_memory.testing.contracts.parts import MakePlugin
@@ -19,7 +20,7 @@ from .sql_servers import Place
 from .sql_servers import schema_of_our_own
 
 
-class OnAServer(EveryContract):
+class OnAServer(EveryContract, contracts.LoadContract):
     @pytest.fixture
     def make_plugin(self, place: Place) -> MakePlugin:
         return place.make_plugin
