@@ -210,6 +210,47 @@ def test_one_connection_is_enough_and_none_is_kept(place: Place) -> None:
     assert t.cast(sa.QueuePool, engine.pool).checkedout() == 0
 
 
+class Interrupted(cabc.Sequence[t.Any]):
+    """A batch in the middle of which the program is told to stop."""
+
+    def __len__(self) -> int:
+        return 1
+
+    def __getitem__(self, place: t.Any) -> t.Any:
+        raise KeyboardInterrupt
+
+    def __iter__(self) -> cabc.Iterator[t.Any]:
+        raise KeyboardInterrupt
+
+
+def test_a_connection_is_not_used_again_after_an_interruption(place: Place) -> None:
+    engine = place.make_engine(pool_size=1, max_overflow=0, pool_timeout=1)
+    plugin = place.make_plugin(engine=engine)
+    plugin.append_messages(OWNER, "thread-1", exchange("1"))
+    invalidated: list[object] = []
+    sa.event.listen(engine, "invalidate", lambda connection, *_: invalidated.append(connection))
+    with pytest.raises(KeyboardInterrupt):
+        plugin.append_messages(OWNER, "thread-1", Interrupted())
+    assert len(invalidated) == 1
+    # Nothing of it is left: no lock, no half of a batch.
+    place.make_plugin().append_messages(OWNER, "thread-1", exchange("2"))
+    assert len(plugin.load_messages(OWNER, "thread-1")) == 4
+
+
+def test_a_stream_that_is_left_does_not_cost_a_connection(place: Place) -> None:
+    engine = place.make_engine()
+    plugin = place.make_plugin(engine=engine)
+    start(plugin, "1")
+    invalidated: list[object] = []
+    sa.event.listen(engine, "invalidate", lambda connection, *_: invalidated.append(connection))
+    try:
+        raise GeneratorExit
+    except GeneratorExit:
+        end(plugin, "1")
+    assert texts(plugin.load_messages(OWNER, "thread-1")) == ["question 1", "answer 1"]
+    assert invalidated == []
+
+
 def test_writers_do_not_wait_for_one_another(place: Place) -> None:
     plugin = place.make_plugin()
     plugin.append_messages(OWNER, "thread-1", exchange("0"))

@@ -92,13 +92,13 @@ class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTur
         def __post_init__(self) -> None:
             if self.url is not None and self.engine is not None:
                 raise ConfigurationError("sqlalchemy: give url or engine, not both")
-            try:
-                if self.url is not None:
+            if self.url is not None:
+                try:
                     check_url(self.url)
-                elif isinstance(self.engine, sa.Engine):
-                    dialect_of(self.engine)
-            except ConfigurationError as error:
-                raise ConfigurationError(f"sqlalchemy: {error}") from None
+                except ConfigurationError as error:
+                    raise ConfigurationError(f"sqlalchemy: {error}") from None
+            if isinstance(self.engine, sa.Engine):
+                dialect_of(self.engine)
             if self.engine is not None and not hasattr(type(self.engine), "engine"):
                 raise ConfigurationError("sqlalchemy: engine must be a SQLAlchemy Engine or the site's db object")
             prefix = self.table_prefix

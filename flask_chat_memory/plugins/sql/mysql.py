@@ -12,18 +12,25 @@ from sqlalchemy.dialects.mysql import pymysql
 from .dialect import Busy
 from .dialect import Code
 from .dialect import Dialect
-from .statements import Statements
+from .server_statements import ServerStatements
 from .tables import TableSet
 
 LOCK_TIMEOUT = 10
 CREATE_TIMEOUT = 60
 
 
-class MySQLStatements(Statements):
+class MySQLStatements(ServerStatements):
+    """Statements that spare the optimizer of MariaDB or MySQL what it does not do well."""
+
     def _apart(self, query: sa.Select[t.Any]) -> sa.ScalarSelect[t.Any]:
         # MySQL takes it only as a table of its own, which DISTINCT keeps it from dissolving.
         table = query.distinct().subquery()
         return sa.select(*table.c).scalar_subquery()
+
+    def _by_id(self, query: sa.Select[t.Any]) -> sa.Select[t.Any]:
+        # It would take the primary key, and read the thread from its beginning.
+        message = self._tables.message
+        return query.with_hint(message, f"FORCE INDEX (`{message.name}_id`)")
 
 
 class MySQL(Dialect):
