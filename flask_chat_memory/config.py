@@ -38,7 +38,7 @@ DEFAULTS: dict[str, t.Any] = {
     "CHAT_MEMORY_MAX_MESSAGE_CHARS": 32_000,
     "CHAT_MEMORY_ON_UNAVAILABLE": "refuse",
 }
-CHATBOT_KEYS = ("plugin", "options", "history", "system_prompt", "short_term", "greeting", "enabled")
+CHATBOT_KEYS = ("plugin", "options", "history", "system_prompt", "short_term", "greeting", "enabled", "on_disconnect")
 _CHATBOT_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -56,6 +56,7 @@ class ChatbotSettings:
 
     :param plugin: None keeps the history in the browser.
     :param history: False keeps none at all.
+    :param on_disconnect: what becomes of an answer whose reader has left: it stops, or is finished for a later reader.
     """
 
     name: str
@@ -65,6 +66,7 @@ class ChatbotSettings:
     short_term: Chain
     greeting: str | None
     enabled: bool
+    on_disconnect: t.Literal["stop", "finish"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,6 +210,7 @@ def _read_chatbot(
         short_term=short_term,
         greeting=_typed(values, "greeting", str, None, where),
         enabled=_typed(values, "enabled", bool, True, where),
+        on_disconnect=_choice({"on_disconnect": "stop", **values}, "on_disconnect", ("stop", "finish"), where),
     )
 
 
@@ -218,9 +221,10 @@ def _typed(values: cabc.Mapping[str, t.Any], key: str, kind: type, default: t.An
     return value
 
 
-def _choice(config: cabc.Mapping[str, t.Any], key: str, allowed: tuple[str, ...]) -> t.Any:
+def _choice(config: cabc.Mapping[str, t.Any], key: str, allowed: tuple[str, ...], where: str = "") -> t.Any:
     if config[key] not in allowed:
-        raise ConfigurationError(f"{key} is {config[key]!r}; allowed is {' or '.join(map(repr, allowed))}")
+        name = f"{where}[{key!r}]" if where else key
+        raise ConfigurationError(f"{name} is {config[key]!r}; allowed is {' or '.join(map(repr, allowed))}")
     return config[key]
 
 

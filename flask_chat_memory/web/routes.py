@@ -14,6 +14,7 @@ from ..conversation import Conversation
 from ..errors import ChatMemoryError
 from ..errors import RequestRefused
 from ..provider import run
+from ..question import client_key
 from ..question import NOT_TOLD
 from ..question import shown_thread
 from ..response import keep_private
@@ -52,6 +53,8 @@ def make_blueprint(url_prefix: str) -> flask.Blueprint:
     blueprint.add_url_rule("/<chatbot>/history", view_func=history)
     blueprint.add_url_rule("/<chatbot>/messages", view_func=messages, methods=["POST"])
     blueprint.add_url_rule("/<chatbot>/reset", view_func=reset, methods=["POST"])
+    blueprint.add_url_rule("/<chatbot>/stop", view_func=stop, methods=["POST"])
+    blueprint.add_url_rule("/<chatbot>/resume", view_func=resume)
     blueprint.add_url_rule("/<chatbot>/threads", view_func=new_chat, methods=["POST"])
     blueprint.add_url_rule("/<chatbot>/threads/<thread_id>/open", view_func=open_thread, methods=["POST"])
     return blueprint
@@ -88,6 +91,25 @@ def reset(chatbot: str) -> flask.Response:
     """Delete the thread and start a new one."""
     shown = shown_thread(_body()) if flask.request.get_data() else NOT_TOLD
     return flask.jsonify(thread_id=_conversation(chatbot).reset(shown))
+
+
+def stop(chatbot: str) -> flask.Response:
+    """Stop a turn that is being answered: the one that is named, or all of the thread."""
+    body = _body()
+    question_id = body.get("question_id")
+    if not (question_id is None or isinstance(question_id, str)):
+        raise RequestRefused(400, "The question must be named by text.")
+    key = client_key(body)
+    return flask.jsonify(stopped=_conversation(chatbot).stop(shown_thread(body), question_id=question_id, key=key))
+
+
+def resume(chatbot: str) -> flask.Response:
+    """Give the answer to a question that was asked before: what there is of it, and what is still to come."""
+    question_id = flask.request.args.get("question_id")
+    if not question_id:
+        raise RequestRefused(400, "The question must be named.")
+    turn = _conversation(chatbot).resume(question_id, flask.request.args.get("thread_id", NOT_TOLD))
+    return turn.response([])
 
 
 def new_chat(chatbot: str) -> flask.Response:
