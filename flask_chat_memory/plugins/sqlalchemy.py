@@ -223,7 +223,10 @@ class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTur
             return []
         this = {"key": thread_key(scope, thread_id), **self._times()}
         rows = self._database.rows(self._statements.live_turns, this)
-        return [LiveTurn(*names, lease, text or "", bool(stop)) for *names, lease, text, stop in rows]
+        return [
+            LiveTurn(turn, question_id, answer_id, lease, text or "", bool(stop_wanted))
+            for turn, question_id, answer_id, lease, text, stop_wanted in rows
+        ]
 
     def move_threads(self, source: Scope, target: Scope, *, reseal: Reseals | None = None) -> int:
         return self._write(lambda writer: writer.move(source, target, reseal), source, target)
