@@ -21,6 +21,8 @@ NOTICE_HEADER = "Chat-Memory-Notice"
 NOT_STORED_NOTICE = "not-stored"
 FAILED = "The answer could not be completed. Please try again."
 NOT_STORED = "The answer could not be stored."
+_SIGN = b":\n\n"
+"""A comment, which clients pass over."""
 
 
 class Answered(t.Protocol):
@@ -106,7 +108,8 @@ def add_headers(turn: Answered, response: flask.Response) -> flask.Response:
 class EventStream:
     """The pieces of an answer as server-sent events: ``{"text"}``, ``{"error"}`` and ``[DONE]``.
 
-    An answer that was stopped or cut off is followed by an event that tells its ``status``, with an empty text.
+    Before all there is a comment, which sends the headers, and with them the visitor's cookie, while the model is still
+    silent. An answer that was stopped or cut off is followed by an event that tells its ``status``, with an empty text.
     """
 
     def __init__(self, turn: Answered, stream: Stream) -> None:
@@ -115,13 +118,14 @@ class EventStream:
         self._events = self._encode()
 
     def _encode(self) -> cabc.Generator[bytes]:
+        yield _SIGN
         try:
             for piece in self._stream:
                 if piece:
                     yield _event({"text": piece})
                 elif self._turn.repeated and self._turn.answer is None:
-                    # Nothing but a sign, by which the server notices a reader that has left.
-                    yield b":\n\n"
+                    # By which the server notices a reader that has left.
+                    yield _SIGN
             answer = self._turn.answer
             if self._turn.failed_before:
                 yield _event({"error": FAILED})

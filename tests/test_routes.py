@@ -19,7 +19,8 @@ from .conftest import MakeSite
 
 def events(response: werkzeug.test.TestResponse) -> list[t.Any]:
     assert response.mimetype == "text/event-stream"
-    lines = [line.removeprefix("data: ") for line in response.text.split("\n\n") if line]
+    lines = [line.removeprefix("data: ") for line in response.text.split("\n\n")]
+    lines = [line for line in lines if line not in ("", ":")]
     return [line if line == "[DONE]" else json.loads(line) for line in lines]
 
 
