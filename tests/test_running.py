@@ -15,7 +15,7 @@ from flask_chat_memory import RequestRefused
 from flask_chat_memory import Turn
 from flask_chat_memory.following import Following
 from flask_chat_memory.live import LEASE
-from flask_chat_memory.live import leases
+from flask_chat_memory.live import LeaseKeeper
 
 from .apps import ManualClock
 from .apps import PATIENCE
@@ -41,9 +41,19 @@ def site(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Site:
     return Site(tmp_path, request.param)
 
 
+@pytest.fixture(autouse=True)
+def keeper(monkeypatch: pytest.MonkeyPatch) -> LeaseKeeper:
+    """Renew only when a test says so."""
+    keeper = LeaseKeeper(interval=3600)
+    monkeypatch.setattr("flask_chat_memory.turn.leases", keeper)
+    return keeper
+
+
 @pytest.mark.parametrize("threads", ["one", "many"])
 @pytest.mark.parametrize("named", STOPS)
-def test_stop_ends_the_turn_at_its_next_piece(named: str, threads: str, tmp_path: pathlib.Path) -> None:
+def test_stop_ends_the_turn_at_its_next_piece(
+    named: str, threads: str, tmp_path: pathlib.Path, keeper: LeaseKeeper
+) -> None:
     site = Site(tmp_path, OPTIONS={"threads": threads})
     with site.app.test_request_context():
         turn = site.memory.conversation().turn(body("hi", key="k", thread_id=None))
@@ -55,7 +65,7 @@ def test_stop_ends_the_turn_at_its_next_piece(named: str, threads: str, tmp_path
         if threads == "many" and "thread_id" not in names:
             names["thread_id"] = turn.thread_id
         assert other.stop(**names) is True
-        leases.renew()
+        keeper.renew()
         assert list(stream) == []
     assert source.closed
     assert source.given == 1
@@ -65,40 +75,40 @@ def test_stop_ends_the_turn_at_its_next_piece(named: str, threads: str, tmp_path
     assert len(site.stored(turn.thread_id)) == 2
 
 
-def test_a_piece_that_comes_after_the_wish_is_dropped(site: Site) -> None:
+def test_a_piece_that_comes_after_the_wish_is_dropped(site: Site, keeper: LeaseKeeper) -> None:
     conversation = site.start()
     turn = conversation.turn("hi")
 
     def pieces() -> cabc.Iterator[str]:
         yield "a"
         assert conversation.stop()
-        leases.renew()
+        keeper.renew()
         yield "b"
 
     assert list(turn.stream(pieces())) == ["a"]
     assert told(site.stored(turn.thread_id))[1] == ("assistant", "a", "stopped")
 
 
-def test_a_silent_provider_is_not_waited_for(site: Site) -> None:
+def test_a_silent_provider_is_not_waited_for(site: Site, keeper: LeaseKeeper) -> None:
     turn = site.start().turn("hi")
     stream = turn.stream(["a", "b"])
     next(stream)
     assert site.start().stop()
-    leases.renew()
+    keeper.renew()
     assert len(site.stored(turn.thread_id)) == 1
-    leases.renew()
+    keeper.renew()
     assert told(site.stored(turn.thread_id))[1] == ("assistant", "a", "stopped")
     assert list(stream) == []
     assert turn.finish("late").text == "a"
     assert len(site.stored(turn.thread_id)) == 2
 
 
-def test_a_reader_that_leaves_after_its_wish_has_stopped_the_turn(site: Site) -> None:
+def test_a_reader_that_leaves_after_its_wish_has_stopped_the_turn(site: Site, keeper: LeaseKeeper) -> None:
     turn = site.start().turn("hi")
     stream = turn.stream(["a", "b"])
     next(stream)
     site.start().stop()
-    leases.renew()
+    keeper.renew()
     stream.close()
     assert told(site.stored(turn.thread_id))[1] == ("assistant", "a", "stopped")
 
@@ -115,10 +125,10 @@ def test_there_is_nothing_to_stop(site: Site) -> None:
     assert conversation.stop(key="k") is False
 
 
-def test_only_the_turn_that_is_named_stops(site: Site) -> None:
+def test_only_the_turn_that_is_named_stops(site: Site, keeper: LeaseKeeper) -> None:
     first, second = site.start().turn("one"), site.start().turn("two")
     assert site.start().stop(turn=second.id)
-    leases.renew()
+    keeper.renew()
     assert (first.stopping, second.stopping) == (False, True)
 
 
@@ -127,12 +137,12 @@ def serve(site: Site, answer: t.Callable[[], t.Any]) -> flask.Flask:
     return site.app
 
 
-def test_the_stream_tells_that_it_was_stopped(site: Site) -> None:
+def test_the_stream_tells_that_it_was_stopped(site: Site, keeper: LeaseKeeper) -> None:
     def pieces() -> cabc.Iterator[str]:
         yield "a"
         stopped = site.app.test_client().post("/chat-memory/default/stop", json={})
         assert stopped.json == {"stopped": True}
-        leases.renew()
+        keeper.renew()
         yield "b"
 
     serve(site, pieces)
@@ -158,20 +168,22 @@ def said(pieces: cabc.Iterable[t.Any]) -> list[t.Any]:
 
 
 @pytest.mark.parametrize("ending", ["finish", "fail", "leave", "stop", "die"])
-def test_a_repeat_follows_the_running_turn_to_its_end(ending: str, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_repeat_follows_the_running_turn_to_its_end(
+    ending: str, site: Site, monkeypatch: pytest.MonkeyPatch, keeper: LeaseKeeper
+) -> None:
     follow(site, monkeypatch)
     clock = site.plugin.clock = ManualClock()
     turn = site.start().turn(body("hi", key="k"))
     stream = turn.stream(["as far ", "as this"])
     next(stream)
-    leases.renew()
+    keeper.renew()
     repeat = site.start().turn(body("hi", key="k"))
     assert (repeat.repeated, repeat.answer, repeat.answer_id) == (True, None, turn.answer_id)
     reader = iter(repeat.stream([]))
     assert next(reader) == "as far "
     assert next(reader) == ""
     next(stream)
-    leases.renew()
+    keeper.renew()
     assert next(piece for piece in reader if piece) == "as this"
     if ending == "finish":
         turn.finish("as far as this, and on")
@@ -181,10 +193,10 @@ def test_a_repeat_follows_the_running_turn_to_its_end(ending: str, site: Site, m
         stream.close()
     elif ending == "stop":
         site.start().stop()
-        leases.renew()
-        leases.renew()
+        keeper.renew()
+        keeper.renew()
     else:
-        leases.release(turn)
+        keeper.release(turn)
         clock.advance(LEASE)
     more = {"finish": [", and on"], "fail": [", and"]}.get(ending, [])
     assert said(reader) == more
@@ -224,10 +236,10 @@ def resume(site: Site, **query: t.Any) -> t.Any:
     return site.app.test_client().get("/chat-memory/default/resume", query_string=query, buffered=True)
 
 
-def test_a_page_goes_on_with_an_answer(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_goes_on_with_an_answer(site: Site, monkeypatch: pytest.MonkeyPatch, keeper: LeaseKeeper) -> None:
     follow(site, monkeypatch)
     turn = site.start().turn("hi")
-    leases.renew()
+    keeper.renew()
     threading.Timer(0.02, lambda: turn.finish("hello")).start()
     response = resume(site, question_id=turn.question.id)
     lines = [line for line in response.text.split("\n\n") if line.startswith("data")]
@@ -322,7 +334,7 @@ def test_a_message_as_answer_keeps_what_it_carries(finishing: Site) -> None:
     assert finishing.start().history()[1].model == "m-1"
 
 
-def test_what_is_finished_can_be_stopped(finishing: Site) -> None:
+def test_what_is_finished_can_be_stopped(finishing: Site, keeper: LeaseKeeper) -> None:
     serve(finishing, lambda: pieces())
     begun, release = threading.Event(), threading.Event()
 
@@ -335,7 +347,7 @@ def test_what_is_finished_can_be_stopped(finishing: Site) -> None:
     finishing.leave_at_once("/chat-memory/default/messages", json=body("hi"))
     assert begun.wait(PATIENCE)
     assert finishing.start().stop()
-    leases.renew()
+    keeper.renew()
     release.set()
     assert wait_for_answer(finishing)[1] == ("assistant", "a", "stopped")
 
