@@ -164,7 +164,10 @@ def _read_one_by_one(data: bytes, hidden: cabc.Collection[int], files: ThreadFil
         if line.message and line.sequence not in hidden:
             rows.append((line.sequence, bytes(line.message)))
         offset += len(text) + 1
-    return ChatMessage.from_rows(rows)
+    try:
+        return ChatMessage.from_rows(rows)
+    except CorruptRecord as error:
+        raise CorruptRecord(f"{files.shown}: {error}") from error
 
 
 def totals(entries: cabc.Iterable[Entry], tokens: int = 0, model: str | None = None) -> dict[str, t.Any]:

@@ -75,7 +75,7 @@ class Writer(Threads):
             return None
         if not entries or only_into not in (None, thread_id):
             return Appended(thread_id, 0)
-        lines = new_lines(entries, 1, key)
+        lines: cabc.Sequence[Line] = new_lines(entries, 1, key)
         state = after_batch(State(at=self.now), entries, key, None, self.now)
         state = state.replace(live=_begun((), started, 1))
         state = trimmed(state, self.options.max_messages, (), seen_in(None, 0, lines, entries))

@@ -59,7 +59,7 @@ class Move:
                 return True
             if exported == _RUNNING:
                 return False
-            head = unpack_head(exported[0][-1])
+            head = unpack_head(exported[0][-1], f"{self._source}:{digest}")
             self._receive(this, is_current, head, *exported)
             unchanged = {**this, "unchanged": head.nonce}
             if self._server.run(scripts.DELETE, self._source, unchanged, repeatable=True):
@@ -75,7 +75,7 @@ class Move:
         about: cabc.Sequence[bytes],
         keys: cabc.Sequence[bytes],
     ) -> None:
-        messages = unpack(elements[:-1])
+        messages = unpack(elements[:-1], f"{self._source}:{this['digest']}")
         received = {
             **this,
             "is_current": is_current,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import functools
+import re
 import threading
 import typing as t
 
@@ -28,6 +29,8 @@ Client = redis.Redis | RedisCluster
 
 _encode = msgspec.msgpack.Encoder().encode
 _AS_BYTES = {NEVER_DECODE: True}
+_CODE = re.compile(r"[A-Z]{3,}\b")
+"""The word with which an error of the server begins; what follows may quote what a visitor wrote."""
 _LOST = (redis.ConnectionError, redis.TimeoutError)
 _FAILED = (redis.RedisError, RedisClusterException, OSError)
 
@@ -96,10 +99,11 @@ class Server:
                 return call()
         except _FAILED as error:
             # Without the driver's text: it may quote an address or what a visitor wrote.
-            reason = type(error).__name__
-            if str(error).startswith("CORRUPT"):
+            code = _CODE.match(str(error)) if isinstance(error, redis.ResponseError) else None
+            reason = f"{type(error).__name__}{f' ({code[0]})' if code else ''}"
+            if code and code[0] == "CORRUPT":
                 raise CorruptRecord(f"Redis: a thread at {index!r} cannot be read") from error
-            if str(error).startswith("WRONGTYPE"):
+            if code and code[0] == "WRONGTYPE":
                 reason = self._find_misplaced(index, digest) or reason
             raise StorageError(f"Redis failed at {index!r}: {reason}") from error
 
