@@ -108,6 +108,7 @@ def test_what_is_corrupt_but_not_torn_is_reported_and_kept(
     with pytest.raises(CorruptRecord) as caught:
         plugin.load_messages(OWNER, THREAD)
     assert "question" not in str(caught.value)
+    assert f"conversations/{body.parent.name}/{body.stem}" in str(caught.value)
     if line == 3:
         with pytest.raises(CorruptRecord):
             plugin.append_messages(OWNER, THREAD, [ask("3")])
