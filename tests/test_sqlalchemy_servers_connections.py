@@ -329,6 +329,33 @@ def test_what_the_site_sets_at_every_checkout_holds(place: Place) -> None:
     assert len(place.make_plugin().load_messages(OWNER, "thread-1")) == 2
 
 
+def test_what_the_site_reads_at_every_checkout_is_in_nobodys_way(place: Place) -> None:
+    place.run("CREATE TABLE site (id INT)")
+    engine = place.make_engine()
+
+    @sa.event.listens_for(engine, "checkout")
+    def look(connection: t.Any, *_facts: object) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM site")
+
+    every_call(place.make_plugin(engine=engine))
+
+
+@pytest.mark.parametrize("place", ["mariadb"], indirect=True)
+def test_a_charset_that_lacks_scripts_is_refused(place: Place) -> None:
+    url = check_url(place.url).update_query_dict({"charset": "utf8"})
+    engine = sa.create_engine(url)
+    with pytest.raises(ConfigurationError, match="'utf8'.*use charset=utf8mb4"):
+        place.make_plugin(engine=engine)
+    # It may be set where the plugin does not see it before it connects.
+    hidden = place.make_engine(connect_args={"charset": "utf8", "init_command": "SET sql_mode = ''"})
+    with pytest.raises(StorageError, match="'utf8'.*use 'utf8mb4'"):
+        place.make_plugin(engine=hidden).append_messages(OWNER, "thread-1", [user("a 😀 b")], key="1")
+    plugin = place.make_plugin(url=url.render_as_string(hide_password=False))
+    plugin.append_messages(OWNER, "thread-1", [user("a 😀 b")], key="1")
+    assert texts(plugin.load_messages(OWNER, "thread-1")) == ["a 😀 b"]
+
+
 def changed(place: Place, what: str) -> tuple[str, str]:
     """Return a URL at which something is wrong, and what the error says of it."""
     url = check_url(place.url)

@@ -65,9 +65,12 @@ class Server:
         :param bodies: JSON of messages.
         :param repeatable: run it once more if the connection is lost: it may have run already.
         """
-        keys = (index, *others)
-        arguments = (len(keys), *keys, _encode(given), *bodies)
-        return self._guarded(lambda: self._evaluate(script, arguments), repeatable, index, given.get("digest"))
+        keys, texts = (index, *others), tuple(bodies)
+
+        def call(told: cabc.Mapping[str, t.Any] = given) -> t.Any:
+            return self._evaluate(script, (len(keys), *keys, _encode(told), *texts))
+
+        return self._guarded(call, repeatable, index, given.get("digest"), again=lambda: call({**given, "again": True}))
 
     def newest(self, index: str, digest: str, limit: int | None) -> list[bytes]:
         """Return the head of a thread and, before it, the newest messages, all without a limit."""
@@ -88,15 +91,24 @@ class Server:
                 yield found[1]
 
     def _guarded(
-        self, call: cabc.Callable[[], t.Any], repeatable: bool, index: str | bytes, digest: str | None
+        self,
+        call: cabc.Callable[[], t.Any],
+        repeatable: bool,
+        index: str | bytes,
+        digest: str | None,
+        again: cabc.Callable[[], t.Any] | None = None,
     ) -> t.Any:
+        """Make a call.
+
+        :param again: is called instead when the first may have been made although the connection was lost.
+        """
         try:
             try:
                 return call()
             except _LOST as error:
                 if not repeatable or isinstance(error, redis.AuthenticationError):
                     raise
-                return call()
+                return (again or call)()
         except _FAILED as error:
             # Without the driver's text: it may quote an address or what a visitor wrote.
             code = _CODE.match(str(error)) if isinstance(error, redis.ResponseError) else None
