@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import json
 import typing as t
 
 import pytest
@@ -185,6 +186,27 @@ def test_what_a_sites_own_storage_raises_arrives_as_a_storage_error(call: str) -
     with pytest.raises(StorageError, match=r"^the storage failed \(ConnectionError\)$") as caught:
         CALLS[call](domain_storage(FailingStorage(), "site"))
     assert isinstance(caught.value.__cause__, ConnectionError)
+
+
+def test_what_a_sites_own_storage_cannot_read_arrives_as_a_storage_error() -> None:
+    class Careless(OwnStorage):
+        def load(self, key: str) -> t.Any:
+            return json.loads(self.records[key])
+
+    storage = Careless({"site/a": b"{hidden words"})
+    with pytest.raises(StorageError, match=r"^the storage failed \(JSONDecodeError\)$"):
+        domain_storage(storage, "site").load("a")
+
+
+def test_a_sites_own_storage_may_yield_its_keys() -> None:
+    class Yielding(OwnStorage):
+        def list(self, pattern: str = "*") -> t.Any:
+            yield from super().list(pattern)
+
+    domain = domain_storage(Yielding(), "site")
+    for name in ("a", "b", "c"):
+        domain.save(name, {})
+    assert domain.list() == ["a", "b", "c"]
 
 
 def test_what_a_sites_own_storage_gives_must_be_a_document() -> None:
