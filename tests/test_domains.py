@@ -136,6 +136,15 @@ def test_clean_up_goes_by_the_stored_time() -> None:
     assert domain.of_owner("user:1").list() == ["a/1"]
 
 
+def test_clean_up_passes_over_what_is_no_time() -> None:
+    storage = OwnStorage()
+    for place, time in enumerate([10**400, "10**400", "soon", "", True, None, [1], "9999-12-31T23:59:59-23:59"]):
+        storage.save(f"a/{place}", {"updated_at": time})
+    storage.save("b", {"updated_at": 10**400, "timestamp": "2026-01-01"})
+    assert storage.clean_up(4e9) == 1
+    assert not storage.exists("b")
+
+
 def test_any_text_is_one_segment_and_no_two_are_the_same() -> None:
     texts = [*OWNERS, *LIKE_ONE_ANOTHER, "%2e", ".%2e", "%2e."]
     segments = [segment(text) for text in texts]
