@@ -65,10 +65,11 @@ class PluginInstances:
             return self._instance(app, chatbot.plugin) if chatbot.plugin else None
         try:
             _check_choice(loaded)
+            options = loaded.get("options")
             chosen = choose_plugin(
                 self._registry,
-                loaded.get("plugin"),
-                loaded.get("options") or {},
+                loaded["plugin"],
+                {} if options is None else options,
                 "the settings loader's plugin",
                 "the settings loader's options",
             )

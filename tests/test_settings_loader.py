@@ -67,6 +67,7 @@ def test_a_changed_choice_makes_a_new_plugin_and_an_equal_one_does_not(new_site:
         {"plugin": "sqlalchemy", "options": {"expiry": "soon"}},
         {"plugin": "sqlalchemy", "options": {"colour": "red"}},
         {"plugin": "sqlalchemy", "options": 5},
+        {"plugin": "sqlalchemy", "options": []},
         {"plugin": 5},
         {"plugin": "none"},
         {"options": {"expiry": 5}, "plugn": "sqlalchemy"},
