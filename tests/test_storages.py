@@ -253,6 +253,11 @@ def test_a_wrong_choice_is_refused_at_start_up(config: dict[str, t.Any], text: s
     assert found == text if text else found.startswith("CHAT_MEMORY_STORAGES['facts']: redis: give either url")
 
 
+def test_a_chatbot_without_history_needs_no_storage(tmp_path: pathlib.Path) -> None:
+    memory, app = make_memory(tmp_path, CHATBOTS={"search": {"plugin": "documents", "history": False}})
+    assert plugin_of(memory, app) is None
+
+
 def test_a_secret_of_a_storage_is_not_shown() -> None:
     url = "redis://:swordfish@localhost/0"
     text = refused(STORAGE={"type": "redis", "url": url, "client": url})
