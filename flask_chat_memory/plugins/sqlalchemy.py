@@ -25,6 +25,7 @@ from .records import Scope
 from .registry import chat_memory_plugin
 from .rules import check_append
 from .rules import check_range
+from .rules import consumed
 from .rules import is_thread_id
 from .rules import new_id
 from .sql.database import Database
@@ -284,5 +285,5 @@ def _bounded(number: int | None) -> int:
     return _ALL if number is None else max(-_ALL, min(number, _ALL))
 
 
-def _messages(rows: cabc.Iterable[Row]) -> list[ChatMessage]:
-    return ChatMessage.from_rows(rows)
+def _messages(rows: list[Row]) -> list[ChatMessage]:
+    return ChatMessage.from_rows(consumed(rows))

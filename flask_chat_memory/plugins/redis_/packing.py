@@ -9,6 +9,7 @@ import msgspec
 from ...errors import CorruptRecord
 from ...message import ChatMessage
 from ..records import LiveTurn
+from ..rules import consumed
 
 _SEQUENCE = 16
 """Digits before the JSON of a message."""
@@ -59,15 +60,16 @@ def pack(messages: cabc.Iterable[ChatMessage]) -> tuple[list[Packed], list[bytes
     return packed, bodies
 
 
-def unpack(elements: cabc.Sequence[bytes]) -> list[ChatMessage]:
-    """Make messages of elements of a thread's list.
+def unpack(elements: list[bytes]) -> list[ChatMessage]:
+    """Make messages of elements of a thread's list, and empty it.
 
     :raises CorruptRecord: if one is no message.
     """
     if not elements:
         return []
-    bodies = [element[_SEQUENCE + 1 :] for element in elements]
-    return ChatMessage.from_rows(zip(_numbers(elements), bodies, strict=True))
+    numbers = _numbers(elements)
+    bodies = (element[_SEQUENCE + 1 :] for element in consumed(elements))
+    return ChatMessage.from_rows(zip(numbers, bodies, strict=True))
 
 
 def _numbers(elements: cabc.Sequence[bytes]) -> cabc.Sequence[int]:

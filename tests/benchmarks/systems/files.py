@@ -25,7 +25,7 @@ _BLOCK = 16 * 1024
 class RawFile(RawSystem):
     """Opens the file each time, as several processes must; appends its lines and syncs, or reads from the end.
 
-    Beside it lie the two small files that the plugin has there, so that as many are deleted.
+    It lies in a folder of its owner with the two small files that the plugin has there, so that as much is deleted.
     """
 
     name = "raw file"
@@ -43,7 +43,7 @@ class RawFile(RawSystem):
         folder = self._folder / owner
         folder.mkdir(parents=True)
         for name in ("thread.json", "current.json"):
-            (folder / name).write_text("{}")
+            append(str(folder / name), [{}])
         append(self._body(owner), messages)
 
     def append(self, messages: cabc.Sequence[Body], key: str) -> None:
@@ -68,6 +68,7 @@ class RawFile(RawSystem):
         descriptor = os.open(folder, os.O_RDONLY)
         os.fsync(descriptor)
         os.close(descriptor)
+        os.rmdir(folder)
 
 
 def append(path: str, messages: cabc.Iterable[Body]) -> None:

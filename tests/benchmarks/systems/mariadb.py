@@ -69,6 +69,10 @@ class RawMariaDB(RawServer):
                 ],
             )
 
+    def analyze(self) -> None:
+        with self.connection.cursor() as cursor:
+            cursor.execute("ANALYZE TABLE chat_memory_thread, chat_memory_message")
+
     def delete(self, owner: str) -> None:
         with self._transaction() as cursor:
             for statement in _DELETE:

@@ -36,6 +36,7 @@ _DELETE = """
     WITH removed AS (DELETE FROM chat_memory_message WHERE thread_key = %(thread)s)
     DELETE FROM chat_memory_thread WHERE thread_key = %(thread)s
 """
+_TABLES = ", ".join(f"chat_memory_{name}" for name in ("thread", "message", "append_key", "current", "live"))
 
 
 class RawPostgreSQL(RawServer):
@@ -64,7 +65,10 @@ class RawPostgreSQL(RawServer):
     def cut(self, length: int) -> None:
         super().cut(length)
         # Or what was cut is read again and again, until the server thinks of it.
-        self.connection.execute("VACUUM ANALYZE")
+        self.connection.execute(f"VACUUM {_TABLES}")
+
+    def analyze(self) -> None:
+        self.connection.execute(f"ANALYZE {_TABLES}")
 
 
 systems = functools.partial(both, POSTGRESQL, schema_in, RawPostgreSQL)

@@ -30,7 +30,7 @@ _EXPIRY = 30 * 24 * 3600
 
 
 class RawRedis(RawSystem):
-    """RPUSH, LRANGE and DEL of one list a thread, and nothing else."""
+    """RPUSH, LRANGE and UNLINK of one list a thread, and nothing else."""
 
     name = "raw redis-py"
 
@@ -50,7 +50,7 @@ class RawRedis(RawSystem):
         self._client.ltrim(f"{self._prefix}{OWNER}", 0, length - 1)
 
     def delete(self, owner: str) -> None:
-        self._client.delete(f"{self._prefix}{owner}")
+        self._client.unlink(f"{self._prefix}{owner}")
 
 
 class ShapedRedis(RawRedis):
@@ -75,7 +75,7 @@ class ShapedRedis(RawRedis):
     def delete(self, owner: str) -> None:
         key, index = f"{self._prefix}{owner}", f"{self._prefix}index:{owner}"
         pipeline = self._client.pipeline(transaction=True)
-        pipeline.delete(key, f"{key}:found", f"{key}:about")
+        pipeline.unlink(key, f"{key}:found", f"{key}:about")
         pipeline.zrem(index, key)
         pipeline.execute()
 
