@@ -16,6 +16,7 @@ from alembic.migration import MigrationContext
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import LiveTurn
 from flask_chat_memory import Scope
+from flask_chat_memory.plugins.sql.mysql import MySQLStatements
 from flask_chat_memory.plugins.sql.postgresql import PostgreSQLStatements
 from flask_chat_memory.plugins.sql.tables import scope_key
 from flask_chat_memory.plugins.sql.tables import thread_key
@@ -24,6 +25,7 @@ from flask_chat_memory.plugins.sqlalchemy import define_tables
 from flask_chat_memory.testing.contracts.parts import answer
 from flask_chat_memory.testing.contracts.parts import ask
 from flask_chat_memory.testing.contracts.parts import exchange
+from tests.sql_servers import database_of_our_own
 from tests.sql_servers import Place
 from tests.sql_servers import schema_of_our_own
 from tests.test_sqlalchemy_plugin import every_call
@@ -243,6 +245,30 @@ def rows_of(plan: dict[str, t.Any]) -> cabc.Iterator[int]:
     if plan.get("Relation Name") == "chat_memory_message":
         yield plan["Actual Rows"] + sum(value for name, value in plan.items() if name.startswith("Rows Removed"))
     yield from itertools.chain.from_iterable(map(rows_of, plan.get("Plans", [])))
+
+
+def test_the_newest_of_a_long_thread_are_read_alone_on_mariadb() -> None:
+    statements = MySQLStatements(define_tables(sa.MetaData()))
+    values = {
+        "thread_key": thread_key(OWNER, "thread-1"),
+        "scope_key": scope_key(OWNER),
+        "now": 0.0,
+        "cutoff": 0.0,
+        "limit": 20,
+        "before": 1500,
+    }
+    with database_of_our_own() as place:
+        place.make_plugin(threads="many").save_messages(OWNER, "thread-1", exchange("1") * 1000)
+        with place.engine.connect() as connection:
+            dialect = t.cast(t.Any, sa.create_engine("mysql+pymysql://", paramstyle="format")).dialect
+            cursor = t.cast(t.Any, connection.connection.cursor())
+            for statement in (statements.newest, statements.newest_of_current):
+                prepared = Prepared(statement, dialect)
+                cursor.execute("FLUSH STATUS")
+                cursor.execute(prepared.text, prepared.values(values))
+                assert len(cursor.fetchall()) == 20
+                cursor.execute("SHOW SESSION STATUS LIKE 'Handler_read%'")
+                assert sum(int(count) for _, count in cursor.fetchall()) < 100, prepared.text
 
 
 def test_the_newest_are_found_behind_numbers_that_are_gone(place: Place) -> None:

@@ -20,6 +20,25 @@ CREATE_TIMEOUT = 60
 
 
 class MySQLStatements(Statements):
+    def _define_reading(self, thread: sa.Table, message: sa.Table) -> None:
+        super()._define_reading(thread, message)
+        current = self._tables.current
+        of_scope = current.c.scope_key == sa.bindparam("scope_key")
+        # Limited before they are joined: what is joined is sorted, however much it is.
+        newest = (
+            sa.select(message.c.sequence, message.c.body)
+            .where(message.c.thread_key == sa.select(current.c.thread_key).where(of_scope).scalar_subquery())
+            .order_by(message.c.sequence.desc())
+            .limit(sa.bindparam("limit"))
+            .subquery()
+        )
+        self.newest_of_current = (
+            sa.select(thread.c.thread_id, newest.c.sequence, newest.c.body)
+            .select_from(current.join(thread, thread.c.thread_key == current.c.thread_key).outerjoin(newest, sa.true()))
+            .where(of_scope, self.alive())
+            .order_by(newest.c.sequence.desc())
+        )
+
     def _apart(self, query: sa.Select[t.Any]) -> sa.ScalarSelect[t.Any]:
         # MySQL takes it only as a table of its own, which DISTINCT keeps it from dissolving.
         table = query.distinct().subquery()
