@@ -25,6 +25,7 @@ from .records import Scope
 from .registry import chat_memory_plugin
 from .rules import check_append
 from .rules import check_range
+from .rules import consumed
 from .rules import is_thread_id
 from .rules import new_id
 from .sql.database import Database
@@ -271,8 +272,8 @@ class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTur
             finally:
                 self.lock.release()
 
-    def _messages(self, rows: cabc.Iterable[Row], scope: Scope, thread_id: str) -> list[ChatMessage]:
-        return messages_of(rows, thread_key(scope, thread_id))
+    def _messages(self, rows: list[Row], scope: Scope, thread_id: str) -> list[ChatMessage]:
+        return messages_of(consumed(rows), thread_key(scope, thread_id))
 
     def _times(self) -> dict[str, t.Any]:
         return times(self.options, self.clock())

@@ -71,7 +71,7 @@ class Move:
         this: cabc.Mapping[str, t.Any],
         is_current: bool,
         head: Head,
-        elements: cabc.Sequence[bytes],
+        elements: list[bytes],
         about: cabc.Sequence[bytes],
         keys: cabc.Sequence[bytes],
     ) -> None:

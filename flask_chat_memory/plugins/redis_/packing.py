@@ -9,6 +9,7 @@ import msgspec
 from ...errors import CorruptRecord
 from ...message import ChatMessage
 from ..records import LiveTurn
+from ..rules import consumed
 
 _SEQUENCE = 16
 """Digits before the JSON of a message."""
@@ -59,17 +60,18 @@ def pack(messages: cabc.Iterable[ChatMessage]) -> tuple[list[Packed], list[bytes
     return packed, bodies
 
 
-def unpack(elements: cabc.Sequence[bytes], name: str) -> list[ChatMessage]:
-    """Make messages of elements of a thread's list.
+def unpack(elements: list[bytes], name: str) -> list[ChatMessage]:
+    """Make messages of elements of a thread's list, and empty it.
 
     :param name: of the thread, as its keys begin, for errors.
     :raises CorruptRecord: if one is no message.
     """
     if not elements:
         return []
-    bodies = [element[_SEQUENCE + 1 :] for element in elements]
     try:
-        return ChatMessage.from_rows(zip(_numbers(elements), bodies, strict=True))
+        numbers = _numbers(elements)
+        bodies = (element[_SEQUENCE + 1 :] for element in consumed(elements))
+        return ChatMessage.from_rows(zip(numbers, bodies, strict=True))
     except (CorruptRecord, ValueError) as error:
         what = error if isinstance(error, CorruptRecord) else "a stored message has no sequence"
         raise CorruptRecord(f"Redis at {name!r}: {what}") from error

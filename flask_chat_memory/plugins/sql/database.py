@@ -88,7 +88,8 @@ class Database:
 
         def read(cursor: t.Any, _repeated: bool) -> list[Row]:
             cursor.execute(prepared.text, prepared.values(parameters))
-            return t.cast("list[Row]", cursor.fetchall())
+            # Some drivers give a tuple.
+            return list(cursor.fetchall())
 
         with self.lock, self._errors:
             return self._repeating(read)

@@ -46,6 +46,12 @@ class PostgreSQLStatements(ServerStatements):
             .order_by(newest.c.sequence.desc())
         )
 
+    def _define_removing(self) -> None:
+        super()._define_removing()
+        # In one round trip.
+        *parts, last = self.remove_all
+        self.remove_all = [last.add_cte(*(part.cte(f"removed_{place}") for place, part in enumerate(parts)))]
+
 
 class PostgreSQL(Dialect):
     """Statements stand for themselves; a transaction is only begun by name."""
