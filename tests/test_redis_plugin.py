@@ -117,6 +117,7 @@ WRITES = ("append", "answer", "start", "end", "save", "clear", "delete", "move")
         ({"url": "http://:hunter2@localhost"}, "no URL of Redis"),
         ({"url": "redis://:hunter2@localhost:port/0"}, "no URL of Redis"),
         ({"url": "redis://:hunter2@localhost/0?socket_timeout=soon"}, "no URL of Redis"),
+        ({"url": "redis+cluster://localhost?read_from_replicas=true"}, "read from primaries"),
         ({"url": "redis://localhost/3", "cluster": True}, "neither a socket file nor a database number"),
         ({"url": "unix:///run/redis.sock", "cluster": True}, "neither a socket file nor a database number"),
         ({"client": "redis://localhost"}, "must be a redis.Redis"),
