@@ -31,6 +31,7 @@ from .plugins.records import Position as Position
 from .plugins.records import Purged as Purged
 from .plugins.records import Scope as Scope
 from .plugins.records import Thread as Thread
+from .plugins.records import ThreadChanges as ThreadChanges
 from .plugins.registry import chat_memory_plugin as chat_memory_plugin
 from .plugins.registry import PluginDefinition as PluginDefinition
 from .storage.base import Storage as Storage

@@ -252,7 +252,7 @@ def test_options_of_a_five_method_plugin_are_checked() -> None:
     assert "expiry" in refused(CHAT_MEMORY_PLUGIN=FiveMethodsPlugin, CHAT_MEMORY_OPTIONS={"expiry": "x"})
 
 
-@pytest.mark.parametrize("url", ["postgresql://name:hunter2@host/db", "hunter2", "sqlite:///:memory:?key=hunter2"])
+@pytest.mark.parametrize("url", ["oracle://name:hunter2@host/db", "hunter2", "sqlite:///:memory:?key=hunter2"])
 def test_a_secret_is_in_no_error(url: str) -> None:
     text = refused(CHAT_MEMORY_PLUGIN="sqlalchemy", CHAT_MEMORY_OPTIONS={"url": url})
     assert "url" in text
@@ -260,5 +260,5 @@ def test_a_secret_is_in_no_error(url: str) -> None:
 
 
 def test_a_wrong_url_names_the_configuration_key() -> None:
-    for url in ("postgresql://host/db", "nonsense", "sqlite://"):
+    for url in ("oracle://host/db", "nonsense", "sqlite://"):
         assert "CHAT_MEMORY_OPTIONS" in refused(CHAT_MEMORY_PLUGIN="sqlalchemy", CHAT_MEMORY_OPTIONS={"url": url})

@@ -232,20 +232,20 @@ def test_a_title_that_was_moved_or_changed_is_noticed() -> None:
     body = t.cast(str, kept.load_messages(OWNER, THREAD)[0].content)
     others = [title_of(kept, OWNER, "thread-2"), title_of(kept, STRANGER, THREAD), body, "in clear"]  # type: ignore[arg-type]
     for other in others:
-        kept._threads[OWNER][THREAD].description["title"] = other
+        kept._threads.of_scopes[OWNER][THREAD].description["title"] = other
         for read in (plugin.find_thread, lambda scope, _id: plugin.list_threads(scope)):
             with pytest.raises(DecryptionFailed, match="the title of a thread cannot be read") as caught:
                 read(OWNER, THREAD)
             assert other not in str(caught.value)
-    assert kept._threads[OWNER][THREAD].description["title"] == "in clear"
+    assert kept._threads.of_scopes[OWNER][THREAD].description["title"] == "in clear"
     assert title_of(plugin, OWNER, "thread-2") == "of user:1 in thread-2"
 
 
 def test_a_title_is_no_message() -> None:
     plugin, kept = with_title()
-    message = kept._threads[OWNER][THREAD].messages[0]
-    title = t.cast(str, kept._threads[OWNER][THREAD].description["title"])
-    kept._threads[OWNER][THREAD].messages[0] = message.replace(content=title)
+    message = kept._threads.of_scopes[OWNER][THREAD].messages[0]
+    title = t.cast(str, kept._threads.of_scopes[OWNER][THREAD].description["title"])
+    kept._threads.of_scopes[OWNER][THREAD].messages[0] = message.replace(content=title)
     with pytest.raises(DecryptionFailed):
         plugin.load_messages(OWNER, THREAD)
 
@@ -254,7 +254,7 @@ def test_an_unreadable_title_is_passed_over_by_the_operator_and_does_not_stop_a_
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     plugin, kept = with_title()
-    kept._threads[OWNER][THREAD].description["title"] = "in clear"
+    kept._threads.of_scopes[OWNER][THREAD].description["title"] = "in clear"
     assert len(list(plugin.all_threads())) == 2
     assert "a thread is passed over" in caplog.text
     assert "in clear" not in caplog.text
@@ -295,9 +295,18 @@ def test_to_save_a_thread_again_encrypts_it_with_the_first_key() -> None:
     both, new = encrypted("in_memory", {}, keys=[NEW, OLD]), encrypted("in_memory", {}, keys=[NEW])
     old = encrypted("in_memory", {}, keys=[OLD])
     new._wrapped = old._wrapped = wrapped(both)
-    old.append_messages(OWNER, THREAD, exchange("1"))
+    old.append_messages(OWNER, THREAD, exchange("1"), key="k")
+    able, write = t.cast(AblePlugin, new), t.cast(AblePlugin, both)
+    t.cast(AblePlugin, old).update_thread(OWNER, THREAD, title="old")
     both.save_messages(OWNER, THREAD, both.load_messages(OWNER, THREAD))
+    with pytest.raises(DecryptionFailed, match="the title"):
+        able.list_threads(OWNER)
+    write.update_thread(OWNER, THREAD, title=title_of(write, OWNER, THREAD))
     assert_same(new.load_messages(OWNER, THREAD), exchange("1"))
+    assert [thread.title for thread in able.list_threads(OWNER)] == ["old"]
+    again = new.append_messages(OWNER, THREAD, exchange("1"), key="k")
+    assert again is not None
+    assert again.repeated
 
 
 def test_a_wrong_key_destroys_nothing() -> None:

@@ -126,7 +126,7 @@ def test_a_plugin_checks_values_that_are_passed_directly() -> None:
         {"url": "sqlite://"},
         {"url": "sqlite:///:memory:"},
         {"url": "sqlite:///file:x?mode=memory&uri=true"},
-        {"url": "mysql://host/db"},
+        {"url": "oracle://host/db"},
         {"url": "nonsense"},
         {"url": "sqlite:///a.db", "table_prefix": "a b"},
         {"url": "sqlite:///a.db", "table_prefix": "x" * 33},

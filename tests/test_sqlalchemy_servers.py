@@ -16,7 +16,6 @@ from alembic.migration import MigrationContext
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import LiveTurn
 from flask_chat_memory import Scope
-from flask_chat_memory.plugins.sql.mysql import MySQLStatements
 from flask_chat_memory.plugins.sql.postgresql import PostgreSQLStatements
 from flask_chat_memory.plugins.sql.tables import scope_key
 from flask_chat_memory.plugins.sql.tables import thread_key
@@ -247,28 +246,32 @@ def rows_of(plan: dict[str, t.Any]) -> cabc.Iterator[int]:
     yield from itertools.chain.from_iterable(map(rows_of, plan.get("Plans", [])))
 
 
-def test_the_newest_of_a_long_thread_are_read_alone_on_mariadb() -> None:
-    statements = MySQLStatements(define_tables(sa.MetaData()))
-    values = {
-        "thread_key": thread_key(OWNER, "thread-1"),
-        "scope_key": scope_key(OWNER),
-        "now": 0.0,
-        "cutoff": 0.0,
-        "limit": 20,
-        "before": 1500,
-    }
+def test_the_work_of_a_turn_does_not_grow_with_the_thread_on_mariadb() -> None:
     with database_of_our_own() as place:
-        place.make_plugin(threads="many").save_messages(OWNER, "thread-1", exchange("1") * 1000)
-        with place.engine.connect() as connection:
-            dialect = t.cast(t.Any, sa.create_engine("mysql+pymysql://", paramstyle="format")).dialect
-            cursor = t.cast(t.Any, connection.connection.cursor())
-            for statement in (statements.newest, statements.newest_of_current):
-                prepared = Prepared(statement, dialect)
-                cursor.execute("FLUSH STATUS")
-                cursor.execute(prepared.text, prepared.values(values))
-                assert len(cursor.fetchall()) == 20
-                cursor.execute("SHOW SESSION STATUS LIKE 'Handler_read%'")
-                assert sum(int(count) for _, count in cursor.fetchall()) < 100, prepared.text
+        engine = place.make_engine(pool_size=1, max_overflow=0)
+        plugin = place.make_plugin(engine=engine)
+        plugin.append_messages(OWNER, "thread-1", exchange("1"))
+
+        def reads() -> int:
+            with engine.connect() as connection:
+                rows = connection.execute(sa.text("SHOW SESSION STATUS LIKE 'Handler_read%'"))
+                return sum(int(row[1]) for row in rows)
+
+        def turn(name: str) -> int:
+            before = reads()
+            plugin.load_current(OWNER, limit=20)
+            plugin.load_messages(OWNER, "thread-1", limit=20)
+            live = LiveTurn(name, f"q-{name}", f"a-{name}", plugin.clock() + 30)
+            plugin.start_turn(OWNER, "thread-1", ask(name), key=f"question:{name}", live=live)
+            plugin.renew_turns([(OWNER, "thread-1", name)], plugin.clock() + 30)
+            plugin.end_turn(OWNER, "thread-1", name, [answer(name)], key=f"answer:{name}", reply_to=f"q-{name}")
+            return reads() - before
+
+        for n in range(20):
+            turn(f"short {n}")
+        short = turn("short")
+        plugin.append_messages(OWNER, "thread-1", exchange("1") * 1000)
+        assert turn("long") <= short * 1.1 + 10
 
 
 def test_the_newest_are_found_behind_numbers_that_are_gone(place: Place) -> None:

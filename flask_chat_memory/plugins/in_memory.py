@@ -9,65 +9,28 @@ import typing as t
 
 from ..message import ChatMessage
 from .abilities import CurrentThread
-from .abilities import DescribesThreads
 from .abilities import KeepsLiveTurns
-from .abilities import ListsThreads
 from .abilities import MovesThreads
-from .abilities import PurgesThreads
 from .abilities import Reseals
 from .base import ChatMemoryPlugin
 from .base import Clock
+from .in_memory_.listing import InMemoryThreads
+from .in_memory_.threads import Threads
 from .options import PluginOptions
 from .records import Appended
 from .records import LiveTurn
-from .records import Position
 from .records import Scope
-from .records import Thread
-from .records import ThreadChanges
 from .registry import chat_memory_plugin
 from .rules import check_append
-from .rules import check_changes
 from .rules import check_range
 from .rules import is_thread_id
 from .rules import KEYS_KEPT
 from .rules import new_id
 from .rules import number
 from .rules import select
-from .rules import select_threads
 from .rules import sequence_of
 from .rules import tokens_of
 from .rules import trim
-
-
-@dataclasses.dataclass
-class _Thread:
-    last_activity: float
-    messages: list[ChatMessage] = dataclasses.field(default_factory=list)
-    sequence: int = 0
-    keys: dict[str, int] = dataclasses.field(default_factory=dict)
-    live: dict[str, LiveTurn] = dataclasses.field(default_factory=dict)
-    tokens: int = 0
-    description: ThreadChanges = dataclasses.field(default_factory=ThreadChanges)
-
-    def __post_init__(self) -> None:
-        self.created_at = self.last_activity
-
-    def record(self, thread_id: str) -> Thread:
-        return Thread(
-            id=thread_id,
-            created_at=self.created_at,
-            last_activity=self.last_activity,
-            messages=len(self.messages),
-            tokens=self.tokens,
-            **self.description,
-        )
-
-    def has_message(self, id: str) -> bool:
-        # From the end: what is replied to is new.
-        return any(message.id == id for message in reversed(self.messages))
-
-    def running(self, now: float) -> set[str]:
-        return {turn for turn, record in self.live.items() if record.lease > now}
 
 
 @chat_memory_plugin(
@@ -75,9 +38,7 @@ class _Thread:
     label="Memory of the process",
     description="For tests: conversations are gone when the process ends, and each worker has its own.",
 )
-class InMemoryPlugin(
-    ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads, ListsThreads, DescribesThreads, PurgesThreads
-):
+class InMemoryPlugin(InMemoryThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
     """Keeps threads in a dict."""
 
     storage = "in_memory"
@@ -86,15 +47,15 @@ class InMemoryPlugin(
         self, options: PluginOptions | cabc.Mapping[str, t.Any] | None = None, *, clock: Clock = time.time
     ) -> None:
         super().__init__(options, clock=clock)
-        self._threads: dict[Scope, dict[str, _Thread]] = {}
-        self._current: dict[Scope, str] = {}
+        # The clock may be set later.
+        self._threads = Threads(self.options, lambda: self.clock())
 
     def create_thread_id(self) -> str:
         return new_id()
 
     def has_thread(self, scope: Scope, thread_id: str) -> bool:
         with self.lock:
-            return self._alive(scope, thread_id) is not None
+            return self._threads.alive(scope, thread_id) is not None
 
     def load_messages(
         self,
@@ -106,14 +67,14 @@ class InMemoryPlugin(
         after: int | None = None,
     ) -> list[ChatMessage]:
         with self.lock:
-            thread = self._alive(scope, thread_id)
+            thread = self._threads.alive(scope, thread_id)
             return select(thread.messages if thread else [], limit, before, after)
 
     def save_messages(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> None:
         check_append(thread_id, None)
         with self.lock:
             copies = _copies(messages)
-            thread = self._open(scope, thread_id)
+            thread = self._threads.open(scope, thread_id)
             thread.messages = number(copies, thread.sequence)
             thread.tokens = sum(map(tokens_of, copies))
             thread.sequence = max([thread.sequence, *(sequence_of(message) for message in thread.messages)])
@@ -122,9 +83,9 @@ class InMemoryPlugin(
 
     def delete_thread(self, scope: Scope, thread_id: str) -> bool:
         with self.lock:
-            alive = self._alive(scope, thread_id) is not None
+            alive = self._threads.alive(scope, thread_id) is not None
             if is_thread_id(thread_id):
-                self._remove(scope, thread_id)
+                self._threads.remove(scope, thread_id)
             return alive
 
     def append_messages(
@@ -139,10 +100,10 @@ class InMemoryPlugin(
     ) -> Appended | None:
         check_append(thread_id, key)
         with self.lock:
-            thread = self._alive(scope, thread_id)
+            thread = self._threads.alive(scope, thread_id)
             if thread is None and self.options.threads == "one":
                 thread_id = self.current_thread(scope) or thread_id
-                thread = self._alive(scope, thread_id)
+                thread = self._threads.alive(scope, thread_id)
             if thread and key is not None and key in thread.keys:
                 return Appended(thread_id, thread.keys[key], repeated=True)
             if reply_to is not None and not (thread and thread.has_message(reply_to)):
@@ -150,7 +111,7 @@ class InMemoryPlugin(
             if not messages or only_into not in (None, thread_id):
                 return Appended(thread_id, 0)
             copies = _copies(messages)
-            thread = self._open(scope, thread_id)
+            thread = self._threads.open(scope, thread_id)
             first = thread.sequence + 1
             batch = [message.numbered(first + place) for place, message in enumerate(copies)]
             thread.sequence += len(batch)
@@ -166,7 +127,7 @@ class InMemoryPlugin(
 
     def clear_messages(self, scope: Scope, thread_id: str) -> None:
         with self.lock:
-            thread = self._alive(scope, thread_id)
+            thread = self._threads.alive(scope, thread_id)
             if thread:
                 thread.messages = []
                 thread.tokens = 0
@@ -175,8 +136,7 @@ class InMemoryPlugin(
 
     def current_thread(self, scope: Scope) -> str | None:
         with self.lock:
-            thread_id = self._current.get(scope)
-            return thread_id if thread_id is not None and self._alive(scope, thread_id) else None
+            return self._threads.current(scope)
 
     def load_current(self, scope: Scope, *, limit: int | None = None) -> tuple[str | None, list[ChatMessage]]:
         check_range(limit, None, None)
@@ -199,13 +159,13 @@ class InMemoryPlugin(
                 Appended, self.append_messages(scope, thread_id, [question], key=key, only_into=only_into)
             )
             if appended.sequence and not appended.repeated:
-                self._threads[scope][appended.thread_id].live[live.turn] = live
+                self._threads.of_scopes[scope][appended.thread_id].live[live.turn] = live
             return appended
 
     def renew_turns(self, turns: cabc.Collection[tuple[Scope, str, str]], lease: float) -> None:
         with self.lock:
             for scope, thread_id, turn in turns:
-                thread = self._alive(scope, thread_id)
+                thread = self._threads.alive(scope, thread_id)
                 if thread and turn in thread.live:
                     thread.live[turn] = dataclasses.replace(thread.live[turn], lease=lease)
 
@@ -222,127 +182,45 @@ class InMemoryPlugin(
     ) -> Appended | None:
         with self.lock:
             appended = self.append_messages(scope, thread_id, messages, key=key, reply_to=reply_to, only_into=only_into)
-            thread = self._alive(scope, appended.thread_id if appended else thread_id)
+            thread = self._threads.alive(scope, appended.thread_id if appended else thread_id)
             if thread and (appended is None or appended.sequence or not messages):
                 thread.live.pop(turn, None)
             return appended
 
     def live_turns(self, scope: Scope, thread_id: str) -> list[LiveTurn]:
         with self.lock:
-            thread = self._alive(scope, thread_id)
+            thread = self._threads.alive(scope, thread_id)
             return list(thread.live.values()) if thread else []
 
     def move_threads(self, source: Scope, target: Scope, *, reseal: Reseals | None = None) -> int:
         with self.lock:
             left = 0
             current = self.current_thread(source)
-            for thread_id in list(self._threads.get(source, {})):
-                thread = self._alive(source, thread_id)
+            for thread_id in list(self._threads.of_scopes.get(source, {})):
+                thread = self._threads.alive(source, thread_id)
                 if thread is None:
-                    self._remove(source, thread_id)
+                    self._threads.remove(source, thread_id)
                 elif thread.running(self.clock()):
                     left += 1
-                elif self._alive(target, thread_id) or self._joins(target, thread_id == current):
-                    into = t.cast(str, thread_id if self._alive(target, thread_id) else self.current_thread(target))
+                elif self._threads.alive(target, thread_id) or self._joins(target, thread_id == current):
+                    into = t.cast(
+                        str, thread_id if self._threads.alive(target, thread_id) else self.current_thread(target)
+                    )
                     messages = reseal.messages(thread_id, into, thread.messages) if reseal else thread.messages
                     self.append_messages(target, into, messages, key=f"adopt:{thread_id}")
-                    self._remove(source, thread_id)
+                    self._threads.remove(source, thread_id)
                 else:
                     if reseal:
                         title = thread.description.get("title")
                         title = reseal.title(thread_id, title) if title else None
                         thread.messages = reseal.messages(thread_id, thread_id, thread.messages)
                         thread.description["title"] = title
-                    self._remove(source, thread_id)
-                    self._threads.setdefault(target, {})[thread_id] = thread
-                    if thread_id == current and self.current_thread(target) is None:
-                        self._current[target] = thread_id
-                    self._limit_threads(target, thread_id)
+                    self._threads.move(source, target, thread_id)
             return left
-
-    def list_threads(
-        self,
-        scope: Scope,
-        *,
-        limit: int | None = None,
-        before: Position | None = None,
-        pinned: bool | None = None,
-        archived: bool | None = None,
-    ) -> list[Thread]:
-        with self.lock:
-            threads = [self.find_thread(scope, thread_id) for thread_id in self._threads.get(scope, {})]
-            return select_threads(filter(None, threads), limit, before, pinned, archived)
-
-    def find_thread(self, scope: Scope, thread_id: str) -> Thread | None:
-        with self.lock:
-            thread = self._alive(scope, thread_id)
-            return thread.record(thread_id) if thread else None
-
-    def update_thread(self, scope: Scope, thread_id: str, **changes: t.Unpack[ThreadChanges]) -> bool:
-        checked = check_changes(changes)
-        with self.lock:
-            thread = self._alive(scope, thread_id)
-            if thread:
-                thread.description.update(t.cast(ThreadChanges, checked))
-            return thread is not None
-
-    def all_threads(self, *, chatbot: str | None = None) -> cabc.Iterator[tuple[Scope, Thread]]:
-        with self.lock:
-            stored = [
-                (scope, thread.record(thread_id))
-                for scope, threads in self._threads.items()
-                for thread_id, thread in threads.items()
-                if chatbot in (None, scope.chatbot)
-            ]
-        yield from stored
-
-    def purge_thread(self, scope: Scope, thread_id: str, before: float) -> int | None:
-        with self.lock:
-            thread = self._stored(scope, thread_id)
-            if thread is None or thread.last_activity >= before or thread.running(self.clock()):
-                return None
-            self._remove(scope, thread_id)
-            return len(thread.messages)
 
     def _joins(self, target: Scope, is_current: bool) -> bool:
         """Tell whether a thread becomes part of the conversation that the target has."""
         return is_current and self.options.threads == "one" and self.current_thread(target) is not None
-
-    def _stored(self, scope: Scope, thread_id: str) -> _Thread | None:
-        return self._threads.get(scope, {}).get(thread_id) if is_thread_id(thread_id) else None
-
-    def _alive(self, scope: Scope, thread_id: str) -> _Thread | None:
-        thread = self._stored(scope, thread_id)
-        if thread and self.is_expired(thread.last_activity) and not thread.running(self.clock()):
-            return None
-        return thread
-
-    def _open(self, scope: Scope, thread_id: str) -> _Thread:
-        """Return the thread for a write, made anew if it is absent or expired."""
-        thread = self._alive(scope, thread_id)
-        if thread is None:
-            self._remove(scope, thread_id)
-            thread = self._threads.setdefault(scope, {})[thread_id] = _Thread(self.clock())
-            self._limit_threads(scope, thread_id)
-        if self.current_thread(scope) is None:
-            self._current[scope] = thread_id
-        thread.last_activity = self.clock()
-        return thread
-
-    def _limit_threads(self, scope: Scope, newest: str) -> None:
-        threads = self._threads[scope]
-        idle = [name for name, thread in threads.items() if name != newest and not thread.running(self.clock())]
-        idle.sort(key=lambda name: threads[name].last_activity)
-        for name in idle[: max(0, len(threads) - self.options.max_threads)]:
-            self._remove(scope, name)
-
-    def _remove(self, scope: Scope, thread_id: str) -> None:
-        threads = self._threads.get(scope, {})
-        threads.pop(thread_id, None)
-        if not threads:
-            self._threads.pop(scope, None)
-        if self._current.get(scope) == thread_id:
-            del self._current[scope]
 
 
 def _copies(messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:

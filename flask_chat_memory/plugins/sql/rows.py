@@ -5,11 +5,14 @@ from __future__ import annotations
 import collections.abc as cabc
 import typing as t
 
+from ...errors import CorruptRecord
 from ...message import ChatMessage
 from ..options import PluginOptions
 from ..records import LiveTurn
 from ..records import Scope
+from ..rules import consumed
 from .tables import id_key
+from .transaction import Row
 
 _NEVER = -(2.0**62)
 """A time before all others; infinity is no number in every database."""
@@ -29,6 +32,18 @@ def columns_of(message: ChatMessage) -> dict[str, t.Any]:
         "role": message.role,
         "body": message.to_json().decode(),
     }
+
+
+def messages_of(rows: list[Row], key: str) -> list[ChatMessage]:
+    """Make messages of rows of sequence and body, and empty their list.
+
+    :param key: of the thread, for errors.
+    :raises CorruptRecord: if one cannot be read.
+    """
+    try:
+        return ChatMessage.from_rows(consumed(rows))
+    except CorruptRecord as error:
+        raise CorruptRecord(f"{error}; its thread_key is {key!r}") from error
 
 
 class Append(t.NamedTuple):
