@@ -272,7 +272,7 @@ class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTur
                 self.lock.release()
 
     def _messages(self, rows: list[Row], scope: Scope, thread_id: str) -> list[ChatMessage]:
-        return messages_of(rows, thread_key(scope, thread_id))
+        return messages_of(consumed(rows), thread_key(scope, thread_id))
 
     def _times(self) -> dict[str, t.Any]:
         return times(self.options, self.clock())
