@@ -25,6 +25,7 @@ from .records import Scope
 from .registry import chat_memory_plugin
 from .rules import check_append
 from .rules import check_range
+from .rules import consumed
 from .rules import is_thread_id
 from .rules import new_id
 from .sql.database import Database

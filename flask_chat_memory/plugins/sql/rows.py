@@ -10,7 +10,6 @@ from ...message import ChatMessage
 from ..options import PluginOptions
 from ..records import LiveTurn
 from ..records import Scope
-from ..rules import consumed
 from .tables import id_key
 from .transaction import Row
 
@@ -34,14 +33,14 @@ def columns_of(message: ChatMessage) -> dict[str, t.Any]:
     }
 
 
-def messages_of(rows: list[Row], key: str) -> list[ChatMessage]:
-    """Make messages of rows of sequence and body, and empty their list.
+def messages_of(rows: cabc.Iterable[Row], key: str) -> list[ChatMessage]:
+    """Make messages of rows of sequence and body.
 
     :param key: of the thread, for errors.
     :raises CorruptRecord: if one cannot be read.
     """
     try:
-        return ChatMessage.from_rows(consumed(rows))
+        return ChatMessage.from_rows(rows)
     except CorruptRecord as error:
         raise CorruptRecord(f"{error}; its thread_key is {key!r}") from error
 
