@@ -150,13 +150,12 @@ def test_the_visitor_does_not_wait_for_the_title(tmp_path: pathlib.Path) -> None
 
 
 def test_a_person_who_is_faster_than_the_function_wins(site: Site) -> None:
-    conversation = site.start()
-
     @site.memory.title
     def make_title(turn: Turn) -> str:
         conversation.update_thread(t.cast(str, turn.thread_id), title="Mine")
         return "Not mine"
 
+    conversation = site.start()
     ask(conversation, "hello")
     wait_for_titles()
     assert title_of(site, conversation) == "Mine"
