@@ -90,6 +90,15 @@ class OwnThreads:
         shown = found[:limit]
         return ThreadPage(shown, _cursor(shown[-1], scope, archived) if len(found) > limit else None)
 
+    def require_list(self) -> None:
+        """Make sure that threads can be listed, titles and all.
+
+        :raises ConfigurationError: if the plugin cannot.
+        """
+        if self._plugin is not None:
+            _lister(self._plugin)
+            describer(self._plugin)
+
     def find_thread(self, thread_id: str) -> Thread | None:
         """Return what is known of a thread of the owner.
 
