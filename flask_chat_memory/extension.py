@@ -186,10 +186,7 @@ class ChatMemory:
 
         :raises ConfigurationError: for a second one, an unknown chatbot, an async generator.
         """
-        if callable(chatbot):
-            return self.provider()(chatbot)
-
-        return lambda function: self._providers.add(chatbot, function, self._known_settings)
+        return self._providers.register(chatbot, self._known_settings)
 
     @t.overload
     def title(self, chatbot: T) -> T: ...
@@ -200,14 +197,12 @@ class ChatMemory:
     def title(self, chatbot: t.Any = None) -> t.Any:
         """Register a function that makes titles for the threads of a chatbot, of the default one if none is named.
 
-        It is called with the first turn of a thread when that is answered, in a thread of its own and with an app
+        It is called with the first turn of a thread when that is answered, in the background and with an app
         context, and returns a title or None. What it raises is logged. A title that a person gave stays.
 
         :raises ConfigurationError: for a second one, an unknown chatbot, an async generator.
         """
-        if callable(chatbot):
-            return self.title()(chatbot)
-        return lambda function: self._title_functions.add(chatbot, function, self._known_settings)
+        return self._title_functions.register(chatbot, self._known_settings)
 
     @property
     def _known_settings(self) -> list[Settings]:

@@ -22,12 +22,17 @@ class ChatbotFunctions:
         self._kind = kind
         self._functions: dict[str | None, cabc.Callable[..., t.Any]] = {}
 
-    def add(self, chatbot: str | None, function: F, settings: cabc.Iterable[Settings]) -> F:
-        """Register a function.
+    def register(self, chatbot: t.Any, settings: cabc.Iterable[Settings]) -> t.Any:
+        """Register a function, as a decorator with or without the name of a chatbot.
 
         :param settings: of all apps that are known by now.
         :raises ConfigurationError: for a second one, an unknown chatbot, what is no function.
         """
+        if callable(chatbot):
+            return self._add(None, chatbot, settings)
+        return lambda function: self._add(chatbot, function, settings)
+
+    def _add(self, chatbot: str | None, function: F, settings: cabc.Iterable[Settings]) -> F:
         check_function(function, self._kind)
         if chatbot in self._functions:
             raise ConfigurationError(f"chatbot {chatbot or 'default'!r} has a {self._kind} already")
