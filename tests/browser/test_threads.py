@@ -28,8 +28,10 @@ def site(serve: Serve) -> Site:
 
 
 def act(here: Visit, name: str, title: str, page: Page | None = None) -> Locator:
-    """Return a button of the thread that has a title."""
+    """Return a button of the thread that has a title; but for opening, it is seen only under the mouse."""
     row = (page or here.page).locator(".chat-memory-thread", has_text=title)
+    if name != "open":
+        row.hover()
     return row.locator(f"[data-act={name}]")
 
 
