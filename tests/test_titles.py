@@ -37,7 +37,7 @@ PLUGINS: list[tuple[t.Any, dict[str, t.Any]]] = [
 @pytest.fixture(params=PLUGINS, ids=[name for name, _ in PLUGINS])
 def site(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Site:
     name, options = request.param
-    return Site(tmp_path, name, OPTIONS=options if "plugin" in options else {"threads": "many"})
+    return Site(tmp_path, name, OPTIONS={"threads": "many", **options})
 
 
 def title_of(site: Site, conversation: Conversation) -> str | None:
