@@ -24,8 +24,6 @@ from .plugins.rules import is_thread_id
 from .plugins.rules import MAX_TITLE
 from .visitor import Visitor
 
-MAX_CURSOR = 1000
-"""Characters."""
 UNKNOWN_CURSOR = "This place in the list of conversations is not known. Please load the list again."
 TOO_LONG = f"A title has at most {MAX_TITLE} characters."
 
@@ -105,7 +103,7 @@ class OwnThreads:
         :raises ConfigurationError: if the plugin cannot describe threads.
         """
         scope = self._scope()
-        if scope is None or self._plugin is None or not is_thread_id(thread_id):
+        if scope is None or self._plugin is None:
             return None
         return describer(self._plugin).find_thread(scope, thread_id)
 
@@ -119,14 +117,14 @@ class OwnThreads:
         """
         checked = checked_changes(changes)
         scope = self._scope()
-        if scope is None or self._plugin is None or not is_thread_id(thread_id):
+        if scope is None or self._plugin is None:
             return False
         return describer(self._plugin).update_thread(scope, thread_id, **checked)
 
     def delete_thread(self, thread_id: str) -> bool:
         """Delete a thread of the owner with all that belongs to it; tell whether there was such a one."""
         scope = self._scope()
-        if scope is None or self._plugin is None or not is_thread_id(thread_id):
+        if scope is None or self._plugin is None:
             return False
         return self._plugin.delete_thread(scope, thread_id)
 
@@ -185,8 +183,6 @@ def _encode(cursor: _Cursor) -> str:
 
 def _read_cursor(text: str, scope: Scope | None, archived: bool | None) -> _Place:
     try:
-        if len(text) > MAX_CURSOR:
-            raise ValueError("no cursor is as long as this")
         cursor = msgspec.json.decode(base64.urlsafe_b64decode(text.encode()), type=_Cursor)
     except (ValueError, msgspec.DecodeError) as error:
         raise RequestRefused(400, UNKNOWN_CURSOR) from error

@@ -232,11 +232,11 @@ class Turn:
                 finally:
                     leases.release(self)
                 self._stored = True
-                if appended is not None and not appended.repeated and self.afterwards is not None:
-                    self.afterwards(self)
                 if appended is not None and appended.repeated and not self._is_ours(appended, self.answer):
                     # A store that was down, or a clock that jumped, has let the lease run out.
                     raise StorageError("the turn was taken for dead and ended before its answer came")
+                if appended is not None and self.afterwards is not None:
+                    self.afterwards(self)
             return self.answer
 
     def _store(self, batch: list[ChatMessage]) -> Appended | None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import collections.abc as cabc
 import contextlib
+import json
 import pathlib
 import typing as t
 
+import msgspec
 import pytest
 import redis
 
@@ -118,6 +121,21 @@ def test_an_owner_sees_and_changes_only_what_is_theirs(site: Site) -> None:
     with pytest.raises(RequestRefused) as refused:
         you.list_threads(1, foreign)
     assert refused.value.code == 400
+
+
+@pytest.mark.parametrize("thread_id", ["", "\0", "x" * 500, "../x"])
+@pytest.mark.parametrize("activity", [0.0, -1e300, 1e300])
+def test_a_made_up_place_in_the_list_is_refused_or_shows_what_is_ones_own(
+    site: Site, thread_id: str, activity: float
+) -> None:
+    start(site, "a", "b")
+    mine = site.start()
+    cursor = t.cast(str, mine.list_threads(1).cursor)
+    pinned, _, _, mark = json.loads(base64.urlsafe_b64decode(cursor))
+    for place in ((activity, thread_id), (activity, "thread")):
+        made_up = base64.urlsafe_b64encode(msgspec.json.encode((pinned, *place, mark))).decode()
+        with contextlib.suppress(RequestRefused):
+            assert set(titles(mine.list_threads(5, made_up))) <= {"a", "b"}
 
 
 @pytest.mark.parametrize("unknown", ["", "never-made", "\0", "x" * 500, "../x", "\ud800"])

@@ -91,16 +91,27 @@ def test_a_title_of_a_person_stays(site: Site) -> None:
     assert title_of(site, conversation) == "Pens"
 
 
-def test_the_caller_names_a_new_thread(site: Site) -> None:
-    def never(turn: Turn) -> str:
-        raise AssertionError("the caller has chosen a title")
+def test_a_question_that_is_sent_again_titles_nothing_again(site: Site) -> None:
+    site.memory.provider(lambda turn: "fine")
+    site.post("Where is my order?", key="k")
+    with site.app.test_request_context():
+        conversation = site.memory.conversation()
+        (thread,) = conversation.list_threads().threads
+        conversation.update_thread(thread.id, title="Pens")
+        site.post("Where is my order?", key="k")
+        (thread,) = conversation.list_threads().threads
+    assert (thread.title, thread.messages) == ("Pens", 2)
 
-    site.memory.title(never)
+
+def test_the_caller_names_a_new_thread(site: Site) -> None:
+    asked: list[Turn] = []
+    site.memory.title(lambda turn: asked.append(turn))
     with site.app.app_context():
         conversation = site.memory.start_conversation(OWNER, title="  Import of May ")
     ask(conversation, "Where is my order?")
-    assert title_of(site, conversation) == "Import of May"
     wait_for_titles()
+    assert title_of(site, conversation) == "Import of May"
+    assert asked == []
 
 
 def test_too_long_a_title_is_refused_before_anything_is_stored(site: Site) -> None:

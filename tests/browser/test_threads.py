@@ -185,6 +185,25 @@ def test_a_conversation_is_opened_in_the_middle_of_an_answer(site: Site, visit: 
     here.sees("one", "You said: one", "more", "You said: more")
 
 
+def test_an_answer_that_ends_takes_no_title_from_under_the_hands(site: Site, visit: Open) -> None:
+    here = visit(site, LIST)
+    ask(here, "one")
+    here.part("new").click()
+    here.sees()
+    here.ask("wait")
+    assert site.waiting.wait(10)
+    act(here, "rename", "one").click()
+    here.page.get_by_label("Title").fill("half of a ti")
+    with here.page.expect_response("**/threads"):
+        site.release.set()
+    here.sees("wait", "part one, part two")
+    here.page.get_by_label("Title").press_sequentially("tle")
+    here.page.get_by_label("Title").press("Enter")
+    lists(here, "half of a title", current=None)
+    here.page.reload()
+    lists(here, "wait", "half of a title", current="wait")
+
+
 def test_a_long_list_is_shown_page_by_page(site: Site, visit: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flask_chat_memory.web.threads.PAGE", 2)
     here = visit(site, LIST)

@@ -59,6 +59,7 @@ class ChatMemoryThreads extends HTMLElement {
     return this.widget.attempt(async () => {
       const query = cursor ? "?" + new URLSearchParams({ cursor }) : ""
       const page = await this.widget.readReply(await fetch(this.dataset.url + query))
+      if (!cursor && this.editor()) return // what is being typed matters more
       if (!cursor) this.list.textContent = ""
       const items = page.threads.filter(({ id }) => !this.find(id)).map((thread) => this.item(thread))
       this.list.append(...items)
@@ -127,8 +128,12 @@ class ChatMemoryThreads extends HTMLElement {
     return editor
   }
 
+  editor() {
+    return this.list.querySelector(".chat-memory-thread-editor")
+  }
+
   cancel(item) {
-    const editor = this.list.querySelector(".chat-memory-thread-editor")
+    const editor = this.editor()
     if (!editor) return
     editor.previousElementSibling.hidden = false
     editor.remove()
