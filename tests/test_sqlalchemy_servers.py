@@ -24,6 +24,7 @@ from flask_chat_memory.plugins.sqlalchemy import define_tables
 from flask_chat_memory.testing.contracts.parts import answer
 from flask_chat_memory.testing.contracts.parts import ask
 from flask_chat_memory.testing.contracts.parts import exchange
+from tests.sql_servers import database_of_our_own
 from tests.sql_servers import Place
 from tests.sql_servers import schema_of_our_own
 from tests.test_sqlalchemy_plugin import every_call
@@ -243,6 +244,34 @@ def rows_of(plan: dict[str, t.Any]) -> cabc.Iterator[int]:
     if plan.get("Relation Name") == "chat_memory_message":
         yield plan["Actual Rows"] + sum(value for name, value in plan.items() if name.startswith("Rows Removed"))
     yield from itertools.chain.from_iterable(map(rows_of, plan.get("Plans", [])))
+
+
+def test_the_work_of_a_turn_does_not_grow_with_the_thread_on_mariadb() -> None:
+    with database_of_our_own() as place:
+        engine = place.make_engine(pool_size=1, max_overflow=0)
+        plugin = place.make_plugin(engine=engine)
+        plugin.append_messages(OWNER, "thread-1", exchange("1"))
+
+        def reads() -> int:
+            with engine.connect() as connection:
+                rows = connection.execute(sa.text("SHOW SESSION STATUS LIKE 'Handler_read%'"))
+                return sum(int(row[1]) for row in rows)
+
+        def turn(name: str) -> int:
+            before = reads()
+            plugin.load_current(OWNER, limit=20)
+            plugin.load_messages(OWNER, "thread-1", limit=20)
+            live = LiveTurn(name, f"q-{name}", f"a-{name}", plugin.clock() + 30)
+            plugin.start_turn(OWNER, "thread-1", ask(name), key=f"question:{name}", live=live)
+            plugin.renew_turns([(OWNER, "thread-1", name)], plugin.clock() + 30)
+            plugin.end_turn(OWNER, "thread-1", name, [answer(name)], key=f"answer:{name}", reply_to=f"q-{name}")
+            return reads() - before
+
+        for n in range(20):
+            turn(f"short {n}")
+        short = turn("short")
+        plugin.append_messages(OWNER, "thread-1", exchange("1") * 1000)
+        assert turn("long") <= short * 1.1 + 10
 
 
 def test_the_newest_are_found_behind_numbers_that_are_gone(place: Place) -> None:

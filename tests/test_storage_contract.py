@@ -20,6 +20,8 @@ from flask_chat_memory.testing.contracts.stores import BreakStorage
 from flask_chat_memory.testing.contracts.stores import DamageDocument
 
 from .own_storage import OwnStorage
+from .sql_servers import database_of_our_own
+from .sql_servers import schema_of_our_own
 
 
 class EveryStorageContract(
@@ -99,6 +101,20 @@ class TestSQLAlchemyStorage(EveryStorageContract):
     @pytest.fixture
     def break_storage(self, url: str) -> BreakStorage:
         return lambda _storage: run_sql(url, "DROP TABLE chat_memory_document")
+
+
+class TestPostgreSQLStorage(TestSQLAlchemyStorage):
+    @pytest.fixture
+    def url(self) -> cabc.Iterator[str]:
+        with schema_of_our_own() as place:
+            yield place.url
+
+
+class TestMariaDBStorage(TestSQLAlchemyStorage):
+    @pytest.fixture
+    def url(self) -> cabc.Iterator[str]:
+        with database_of_our_own() as place:
+            yield place.url
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import contextlib
+import re
 import typing as t
 
 import sqlalchemy as sa
@@ -14,7 +15,7 @@ from .dialect import Code
 from .dialect import Dialect
 from .dialect import number_of
 from .postgresql_append import OneStatementAppend
-from .statements import Statements
+from .server_statements import ServerStatements
 from .tables import Tables
 from .tables import TableSet
 
@@ -24,42 +25,32 @@ _CURSOR = "chat_memory_cursor"
 _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
 
-class PostgreSQLStatements(Statements):
-    """Statements that say where the newest messages begin.
-
-    The planner takes a long thread for one of average length, and would rather sort it than read its end. As
-    sequences are distinct and positive, the newest ones are among as many numbers as there are to be messages,
-    and as many more as are missing.
-    """
-
+class PostgreSQLStatements(ServerStatements):
     def _define_reading(self, thread: sa.Table, message: sa.Table) -> None:
         super()._define_reading(thread, message)
         limit = sa.bindparam("limit", type_=sa.BigInteger)
-        before = sa.bindparam("before", type_=sa.BigInteger)
-        missing = thread.c.sequence - thread.c.messages
-        this_thread = thread.c.thread_key == sa.bindparam("thread_key")
-        beginning = sa.select(sa.func.least(before - 1, thread.c.sequence) - missing - limit)
-        beginning = beginning.where(this_thread, self.alive())
-        newest = sa.select(message.c.sequence, message.c.body).order_by(message.c.sequence.desc()).limit(limit)
-        self.newest = newest.where(
-            message.c.thread_key == sa.bindparam("thread_key"),
-            message.c.sequence < before,
-            message.c.sequence > beginning.scalar_subquery(),
-        )
-        of_thread = (
-            newest.where(message.c.thread_key == thread.c.thread_key, message.c.sequence > thread.c.messages - limit)
+        # Ordered and limited inside, or an index without the sequence would be taken for as good.
+        newest = (
+            sa.select(message.c.sequence, message.c.body)
+            .where(message.c.thread_key == thread.c.thread_key, message.c.sequence > thread.c.messages - limit)
+            .order_by(message.c.sequence.desc())
+            .limit(limit)
             .correlate(thread)
             .lateral()
         )
         current = self._tables.current
         self.newest_of_current = (
-            sa.select(thread.c.thread_id, of_thread.c.sequence, of_thread.c.body)
-            .select_from(
-                current.join(thread, thread.c.thread_key == current.c.thread_key).outerjoin(of_thread, sa.true())
-            )
+            sa.select(thread.c.thread_id, newest.c.sequence, newest.c.body)
+            .select_from(current.join(thread, thread.c.thread_key == current.c.thread_key).outerjoin(newest, sa.true()))
             .where(current.c.scope_key == sa.bindparam("scope_key"), self.alive())
-            .order_by(of_thread.c.sequence.desc())
+            .order_by(newest.c.sequence.desc())
         )
+
+    def _define_removing(self) -> None:
+        super()._define_removing()
+        # In one round trip.
+        *parts, last = self.remove_all
+        self.remove_all = [last.add_cte(*(part.cte(f"removed_{place}") for place, part in enumerate(parts)))]
 
 
 class PostgreSQL(Dialect):
@@ -98,6 +89,7 @@ class PostgreSQL(Dialect):
 
     def __init__(self, engine: sa.Engine) -> None:
         super().__init__(engine)
+        self._unusable: type[Exception] = engine.dialect.loaded_dbapi.OperationalError
         # By place: a name would be looked up for every parameter of every call.
         self.compiling = psycopg.dialect(paramstyle="format")  # type: ignore[no-untyped-call]
 
@@ -164,8 +156,8 @@ class PostgreSQL(Dialect):
 
     def _reason(self, error: Exception) -> str | None:
         known = super()._reason(error)
-        if known or self.code(error) is not None or getattr(error, "pgconn", None) is None:
+        if known or self.code(error) is not None or not isinstance(error, self._unusable):
             return known
-        # There is no code for a connection that fails. The words may be of another language, then it just failed.
-        text = str(error).lower()
+        # There is no code for a connection that fails. The words may be of another language; names stand in quotes.
+        text = re.sub(r"""(["']).*?\1""", "", str(error)).lower()
         return next((said for word, said in self.unreachable.items() if word in text), "cannot be reached")

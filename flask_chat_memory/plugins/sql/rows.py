@@ -5,11 +5,13 @@ from __future__ import annotations
 import collections.abc as cabc
 import typing as t
 
+from ...errors import CorruptRecord
 from ...message import ChatMessage
 from ..options import PluginOptions
 from ..records import LiveTurn
 from ..records import Scope
 from .tables import id_key
+from .transaction import Row
 
 _NEVER = -(2.0**62)
 """A time before all others; infinity is no number in every database."""
@@ -29,6 +31,18 @@ def columns_of(message: ChatMessage) -> dict[str, t.Any]:
         "role": message.role,
         "body": message.to_json().decode(),
     }
+
+
+def messages_of(rows: cabc.Iterable[Row], key: str) -> list[ChatMessage]:
+    """Make messages of rows of sequence and body.
+
+    :param key: of the thread, for errors.
+    :raises CorruptRecord: if one cannot be read.
+    """
+    try:
+        return ChatMessage.from_rows(rows)
+    except CorruptRecord as error:
+        raise CorruptRecord(f"{error}; its thread_key is {key!r}") from error
 
 
 class Append(t.NamedTuple):

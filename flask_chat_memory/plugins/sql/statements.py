@@ -41,6 +41,10 @@ class Statements:
         """Return a query for the WHERE of a statement that changes a table which the query reads."""
         return query.scalar_subquery()
 
+    def _by_id(self, query: sa.Select[t.Any]) -> sa.Select[t.Any]:
+        """Return a query that finds a message by its id."""
+        return query
+
     def _define_reading(self, thread: sa.Table, message: sa.Table) -> None:
         this_thread = thread.c.thread_key == _p("thread_key")
         self.has_thread = sa.select(sa.literal(1)).select_from(thread).where(this_thread, self.alive())
@@ -70,8 +74,10 @@ class Statements:
         known_key = sa.select(append_key.c.sequence).where(
             append_key.c.thread_key == thread.c.thread_key, append_key.c.append_key == _p("append_key")
         )
-        question = sa.select(message.c.sequence).where(
-            message.c.thread_key == thread.c.thread_key, message.c.message_id == _p("reply_to")
+        question = self._by_id(
+            sa.select(message.c.sequence).where(
+                message.c.thread_key == thread.c.thread_key, message.c.message_id == _p("reply_to")
+            )
         )
         # Both threads that a batch may go to, with all that decides whether it does.
         self.look = sa.select(
@@ -218,13 +224,14 @@ class Statements:
         self.remove_contents = [self.remove_messages] + [
             sa.delete(table).where(table.c.thread_key == _p("thread_key")) for table in (tables.live, tables.mark)
         ]
-        self.remove_keys = sa.delete(tables.append_key).where(tables.append_key.c.thread_key == _p("thread_key"))
-        self.remove_thread = sa.delete(tables.thread).where(tables.thread.c.thread_key == _p("thread_key"))
+        remove_keys = sa.delete(tables.append_key).where(tables.append_key.c.thread_key == _p("thread_key"))
+        remove_thread = sa.delete(tables.thread).where(tables.thread.c.thread_key == _p("thread_key"))
         idle = sa.and_(tables.thread.c.last_activity < _p("before"), sa.not_(self.running()))
-        self.remove_idle_thread = self.remove_thread.where(idle)
+        self.remove_idle_thread = remove_thread.where(idle)
         self.remove_current = sa.delete(tables.current).where(
             tables.current.c.scope_key == _p("scope_key"), tables.current.c.thread_key == _p("thread_key")
         )
+        self.remove_all: list[sa.Delete] = [*self.remove_contents, remove_keys, remove_thread, self.remove_current]
         self.empty_thread = (
             sa.update(tables.thread)
             .where(tables.thread.c.thread_key == _p("this"))
