@@ -51,6 +51,7 @@ def create_app(config: cabc.Mapping[str, t.Any] | None = None, *, instance_path:
         CHAT_MEMORY_PLUGIN=_plugin_of(os.environ),
         # What an administrator chooses is kept here, whatever the plugin.
         CHAT_MEMORY_STORAGES={"settings": "file"},
+        CHAT_MEMORY_OPTIONS=_options_of(os.environ),
         # What the settings page cannot ask for: where a server is.
         PLUGIN_OPTIONS={"redis": {"url": os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/0")}},
         CHAT_MEMORY_CHATBOTS={settings.CHATBOT: {"system_prompt": SYSTEM_PROMPT, "greeting": GREETING}},
@@ -75,6 +76,12 @@ def create_app(config: cabc.Mapping[str, t.Any] | None = None, *, instance_path:
         knowledge = Knowledge.read(pathlib.Path(app.config["KNOWLEDGE_FOLDER"]))
         memory.provider(Bot(knowledge, app.config["BOT_DELAY"]).answer)
     return app
+
+
+def _options_of(environ: cabc.Mapping[str, str]) -> dict[str, str]:
+    # "many": each visitor has a list of conversations beside the chat.
+    threads = environ.get("CHAT_MEMORY_THREADS")
+    return {"threads": threads} if threads and _plugin_of(environ) else {}
 
 
 def _plugin_of(environ: cabc.Mapping[str, str]) -> str | None:

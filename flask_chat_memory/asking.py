@@ -19,6 +19,7 @@ from .question import Question
 from .repeat import earlier_exchange
 from .short_term.chain import apply_chain
 from .short_term.history import History
+from .titles import Titles
 from .turn import Place
 from .turn import Turn
 from .visitor import Visitor
@@ -42,9 +43,12 @@ def unstored_turn(chatbot: ChatbotSettings, visitor: Visitor, asked: Question, n
     )
 
 
-def stored_turn(chatbot: ChatbotSettings, visitor: Visitor, location: Location, asked: Question) -> Turn:
+def stored_turn(
+    chatbot: ChatbotSettings, visitor: Visitor, location: Location, asked: Question, titles: Titles
+) -> Turn:
     """Store the question and return its turn; a repeat stores nothing and gets the answer that there is.
 
+    :param titles: for a thread that begins with the question.
     :raises RequestRefused: 409 for a repeat that cannot be answered now.
     :raises StorageError: if the store fails.
     """
@@ -61,7 +65,7 @@ def stored_turn(chatbot: ChatbotSettings, visitor: Visitor, location: Location, 
     if appended.repeated:
         question, answer = earlier_exchange(plugin, location.scope, appended, question.text)
         answer_id = t.cast(str, answer.id)
-    return Turn(
+    turn = Turn(
         id=t.cast(str, question.turn),
         chatbot=chatbot.name,
         question=question,
@@ -73,6 +77,9 @@ def stored_turn(chatbot: ChatbotSettings, visitor: Visitor, location: Location, 
         answer=answer,
         clock=plugin.clock,
     )
+    if appended.sequence == 1 and not appended.repeated:
+        titles.give(turn, place)
+    return turn
 
 
 def _append(location: Location, question: ChatMessage, answer_id: str, client_key: str | None) -> Appended:

@@ -30,6 +30,9 @@ from .question import read_question
 from .question import ShownThread
 from .response import NOT_STORED_NOTICE
 from .short_term.view import by_turn
+from .threads import OwnThreads
+from .titles import MakeTitle
+from .titles import Titles
 from .turn import Turn
 from .unfinished import watch
 from .visitor import Visitor
@@ -56,7 +59,7 @@ class Page:
     cursor: int | None = None
 
 
-class Conversation:
+class Conversation(OwnThreads):
     """The exchange of one owner with one chatbot; works in a request, in a stream and in a worker.
 
     Making it writes nothing. Where nothing is kept on the server (``mode`` is not ``"server"``) the same calls store
@@ -73,6 +76,8 @@ class Conversation:
         plugin: ChatMemoryPlugin | None,
         visitor: Visitor,
         provider: Provider | None,
+        make_title: MakeTitle | None,
+        title: str | None,
         in_request: bool,
     ) -> None:
         self.chatbot = chatbot.name
@@ -81,6 +86,7 @@ class Conversation:
         self._plugin = plugin
         self._visitor = visitor
         self._provider = provider
+        self._titles = Titles(title, make_title)
         self._in_request = in_request
 
     @property
@@ -89,11 +95,6 @@ class Conversation:
         if not self._chatbot.history:
             return "none"
         return "client" if self._plugin is None else "server"
-
-    @property
-    def threads(self) -> t.Literal["one", "many"]:
-        """Whether the owner has one ongoing thread with the chatbot, or many."""
-        return self._plugin.options.threads if self._plugin else "one"
 
     @property
     def owner(self) -> str | None:
@@ -153,7 +154,7 @@ class Conversation:
         scope = Scope(self._visitor.claim(), self.chatbot)
         location = Location(self._plugin, scope, self._visitor, asked.thread_id)
         try:
-            turn = stored_turn(self._chatbot, self._visitor, location, asked)
+            turn = stored_turn(self._chatbot, self._visitor, location, asked, self._titles)
         except StorageError as error:
             if self._settings.on_unavailable == "answer":
                 logger.exception("a turn goes on without its conversation")

@@ -60,6 +60,7 @@ class Turn:
     :ivar usage: what a streaming provider learned of the token usage; anything that :meth:`Usage.of` reads.
     :ivar model: the model that answered.
     :ivar repeated: the question was answered before: ``answer`` is that answer, and no model needs to be called.
+    :ivar afterwards: is called once when the answer is stored.
     :ivar notice: ``not-stored`` if the store was down and the turn goes on without it.
     """
 
@@ -97,6 +98,7 @@ class Turn:
         self._stored = self.repeated
         self._streaming = False
         self.begun = False
+        self.afterwards: cabc.Callable[[Turn], None] | None = None
         self._ending = threading.Lock()
         if self.lease and not self.repeated:
             leases.hold(self)
@@ -233,6 +235,8 @@ class Turn:
                 if appended is not None and appended.repeated and not self._is_ours(appended, self.answer):
                     # A store that was down, or a clock that jumped, has let the lease run out.
                     raise StorageError("the turn was taken for dead and ended before its answer came")
+                if appended is not None and self.afterwards is not None:
+                    self.afterwards(self)
             return self.answer
 
     def _store(self, batch: list[ChatMessage]) -> Appended | None:
