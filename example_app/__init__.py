@@ -51,7 +51,6 @@ def create_app(config: cabc.Mapping[str, t.Any] | None = None, *, instance_path:
         CHAT_MEMORY_PLUGIN=_plugin_of(os.environ),
         # What an administrator chooses is kept here, whatever the plugin.
         CHAT_MEMORY_STORAGES={"settings": "file"},
-        CHAT_MEMORY_OPTIONS=_options_of(os.environ),
         # What the settings page cannot ask for: where a server is.
         PLUGIN_OPTIONS={"redis": {"url": os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/0")}},
         CHAT_MEMORY_CHATBOTS={settings.CHATBOT: {"system_prompt": SYSTEM_PROMPT, "greeting": GREETING}},
@@ -61,7 +60,7 @@ def create_app(config: cabc.Mapping[str, t.Any] | None = None, *, instance_path:
     app.config.update(config or {})
     if not app.config["SECRET_KEY"]:
         app.config["SECRET_KEY"] = os.environ.get("SECRET_KEY") or read_secret_key(instance / "secret_key")
-    app.config.setdefault("CHAT_MEMORY_OPTIONS", app.config["PLUGIN_OPTIONS"].get(app.config["CHAT_MEMORY_PLUGIN"], {}))
+    app.config.setdefault("CHAT_MEMORY_OPTIONS", _options_of(app.config, os.environ))
     app.config.setdefault("SESSION_CACHELIB", FileSystemCache(str(instance / "sessions"), threshold=10_000))
 
     Session(app)
@@ -78,10 +77,11 @@ def create_app(config: cabc.Mapping[str, t.Any] | None = None, *, instance_path:
     return app
 
 
-def _options_of(environ: cabc.Mapping[str, str]) -> dict[str, str]:
+def _options_of(config: cabc.Mapping[str, t.Any], environ: cabc.Mapping[str, str]) -> dict[str, t.Any]:
+    plugin, threads = config["CHAT_MEMORY_PLUGIN"], environ.get("CHAT_MEMORY_THREADS")
     # "many": each visitor has a list of conversations beside the chat.
-    threads = environ.get("CHAT_MEMORY_THREADS")
-    return {"threads": threads} if threads and _plugin_of(environ) else {}
+    chosen = {"threads": threads} if threads and plugin else {}
+    return {**config["PLUGIN_OPTIONS"].get(plugin, {}), **chosen}
 
 
 def _plugin_of(environ: cabc.Mapping[str, str]) -> str | None:

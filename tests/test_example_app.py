@@ -78,10 +78,7 @@ def test_visitor_has_list_of_conversations_if_the_environment_says_so(
 
     assert [thread["title"] for thread in listed] == ["How do I pay?", "How long does delivery take?"]
     assert "<chat-memory-threads" in client.get("/").text
-    assert (
-        "<chat-memory-threads"
-        not in make_app(CHAT_MEMORY_PLUGIN=None, CHAT_MEMORY_OPTIONS={}).test_client().get("/").text
-    )
+    assert "<chat-memory-threads" not in make_app(CHAT_MEMORY_PLUGIN=None).test_client().get("/").text
 
 
 def test_reading_pages_sets_no_cookie(client: FlaskClient) -> None:
