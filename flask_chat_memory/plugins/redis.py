@@ -37,6 +37,8 @@ from .redis_.packing import unpack_head
 from .redis_.packing import unpack_live
 from .redis_.server import Server
 from .redis_.threads import RedisThreads
+from .redis_.usage import RedisUsage
+from .redis_.usage import usage_fields
 from .registry import chat_memory_plugin
 from .rules import check_append
 from .rules import check_range
@@ -57,7 +59,7 @@ Of a long expiry it is a hundredth: a deadline is moved only when it is off by h
     label="Redis",
     description="Conversations in Redis or Valkey, on one server or a cluster, for sites on several hosts.",
 )
-class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads, RedisThreads):
+class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads, RedisThreads, RedisUsage):
     """Keeps threads in keys of its own; each operation is one script, and so one step and one round trip."""
 
     storage = "redis"
@@ -250,6 +252,7 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
             key=key,
             reply_to=None if reply_to is None else clean(reply_to),
             only_into=only_into,
+            usage=[] if reply_to is None else usage_fields(messages, self.clock()),
             **turn,
         )
         return None if stored is None else Appended(stored[0].decode(), stored[1], bool(stored[2]))

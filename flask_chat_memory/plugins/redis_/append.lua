@@ -17,6 +17,13 @@ local function only_end()
     end
 end
 
+-- Adds what an answer has cost to the ledger.
+local function count()
+    for place = 1, #given.usage, 2 do
+        redis.call('HINCRBY', index .. ':usage', given.usage[place], given.usage[place + 1])
+    end
+end
+
 -- The very same call, sent again because its answer was lost.
 if thread.alive and thread.head[NONCE] == given.nonce then
     return {thread.head[ID], thread.head[BATCH], 0}
@@ -25,8 +32,13 @@ if thread.alive and known and given.key then
     only_end()
     return {thread.head[ID], tonumber(known), 1}
 end
+local counted = given.reply_to and redis.call('HGET', index .. ':usage', ':nonce')
 if given.reply_to and not (thread.alive and answered) then
     only_end()
+    if counted ~= given.nonce then
+        redis.call('HSET', index .. ':usage', ':nonce', given.nonce)
+        count()
+    end
     return false
 end
 local goal = thread.alive and thread.head[ID] or given.id
@@ -51,4 +63,5 @@ elseif given.ends then
 end
 close(thread)
 trim(thread)
+count()
 return {thread.head[ID], first, 0}
