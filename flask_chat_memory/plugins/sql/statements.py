@@ -245,7 +245,7 @@ class Statements:
         )
 
     def _define_usage(self, usage: sa.Table) -> None:
-        values = {name: _p(name) for name in ("usage_key", "owner", "chatbot", "day", "model")}
+        values: dict[str, t.Any] = {name: _p(name) for name in ("usage_key", "owner", "chatbot", "day", "model")}
         values |= {name: _p(f"more_{name}") for name in COUNTED}
         self.add_usage = self._adding(
             usage, values, {name: usage.c[name] + _p(f"more_{name}", type_=sa.BigInteger) for name in COUNTED}

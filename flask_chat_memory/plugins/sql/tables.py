@@ -90,6 +90,9 @@ def define_tables(metadata: sa.MetaData, prefix: str = DEFAULT_PREFIX) -> Tables
     def key(name: str, primary: bool = True) -> sa.Column[object]:
         return sa.Column(name, _identifier(32), primary_key=primary, nullable=False)
 
+    def number(name: str) -> sa.Column[object]:
+        return sa.Column(name, sa.BigInteger, nullable=False)
+
     return Tables(
         thread=table(
             "thread",
@@ -154,7 +157,7 @@ def define_tables(metadata: sa.MetaData, prefix: str = DEFAULT_PREFIX) -> Tables
             sa.Column("chatbot", _identifier(64), nullable=False),
             sa.Column("day", _identifier(10), nullable=False),
             sa.Column("model", _text(), nullable=False),
-            *(sa.Column(name, sa.BigInteger, nullable=False) for name in COUNTED),
+            *(number(name) for name in COUNTED),
             sa.Index(f"{prefix}usage_scope", "owner", "chatbot", "day"),
         ),
     )
