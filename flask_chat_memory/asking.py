@@ -19,15 +19,19 @@ from .question import Question
 from .repeat import earlier_exchange
 from .short_term.chain import apply_chain
 from .short_term.history import History
+from .signals import Announce
+from .signals import thread_created
 from .turn import Place
 from .turn import Turn
 from .visitor import Visitor
 
 
-def unstored_turn(chatbot: ChatbotSettings, visitor: Visitor, asked: Question, notice: str | None = None) -> Turn:
+def unstored_turn(
+    chatbot: ChatbotSettings, visitor: Visitor, asked: Question, announce: Announce, notice: str | None = None
+) -> Turn:
     """Return a turn of which the server keeps nothing.
 
-    :param notice: why, if it should be stored.
+    :param notice: why, where the chatbot stores its turns.
     """
     return Turn(
         id=new_id(),
@@ -39,10 +43,13 @@ def unstored_turn(chatbot: ChatbotSettings, visitor: Visitor, asked: Question, n
         owner=visitor.owner,
         notice=notice,
         clock=time.time,
+        announce=announce,
     )
 
 
-def stored_turn(chatbot: ChatbotSettings, visitor: Visitor, location: Location, asked: Question) -> Turn:
+def stored_turn(
+    chatbot: ChatbotSettings, visitor: Visitor, location: Location, asked: Question, announce: Announce
+) -> Turn:
     """Store the question and return its turn; a repeat stores nothing and gets the answer that there is.
 
     :raises RequestRefused: 409 for a repeat that cannot be answered now.
@@ -61,6 +68,9 @@ def stored_turn(chatbot: ChatbotSettings, visitor: Visitor, location: Location, 
     if appended.repeated:
         question, answer = earlier_exchange(plugin, location.scope, appended, question.text)
         answer_id = t.cast(str, answer.id)
+    elif appended.sequence == 1:
+        scope = location.scope
+        announce(thread_created, owner=scope.owner, chatbot=scope.chatbot, thread_id=appended.thread_id)
     return Turn(
         id=t.cast(str, question.turn),
         chatbot=chatbot.name,
@@ -72,6 +82,7 @@ def stored_turn(chatbot: ChatbotSettings, visitor: Visitor, location: Location, 
         place=place,
         answer=answer,
         clock=plugin.clock,
+        announce=announce,
     )
 
 

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import dataclasses
+import datetime as dt
+import inspect
 import typing as t
 import weakref
 
 import flask
 
+from .accounts import Price
+from .accounts import usage_of
 from .adoption import adopt_after_login
 from .config import ChatbotSettings
 from .config import read_settings
 from .config import Settings
+from .conversation import BeforeTurn
 from .conversation import Conversation
 from .documents import Documents
 from .errors import ConfigurationError
@@ -24,6 +29,7 @@ from .owner import OwnerLoader
 from .plugins.abilities import CurrentThread
 from .plugins.base import ChatMemoryPlugin
 from .plugins.records import Scope
+from .plugins.records import UsageDay
 from .plugins.registry import PluginRegistry
 from .plugins.registry import PluginsAlter
 from .pointer import close_pointers
@@ -33,6 +39,7 @@ from .provider import check_provider
 from .provider import plain_provider
 from .provider import Provider
 from .resolve import check
+from .signals import Announcer
 from .storage.domains import DomainStorage
 from .unfinished import end_failed_turns
 from .unfinished import end_refused_turns
@@ -42,6 +49,8 @@ from .web import BLUEPRINT
 from .web import register_web
 
 F = t.TypeVar("F", bound=Provider)
+B = t.TypeVar("B", bound=BeforeTurn)
+P = t.TypeVar("P", bound=Price)
 
 
 class ChatMemory:
@@ -68,6 +77,8 @@ class ChatMemory:
         self._owner_loader = owner_loader
         self._settings_loader = settings_loader
         self._providers: dict[str | None, Provider] = {}
+        self._admission: tuple[BeforeTurn, ...] = ()
+        self._price: Price | None = None
         self._states: weakref.WeakKeyDictionary[flask.Flask, _State] = weakref.WeakKeyDictionary()
         if app is not None:
             self.init_app(app)
@@ -189,6 +200,54 @@ class ChatMemory:
 
         return register
 
+    def before_turn(self, function: B) -> B:
+        """Register a function that may refuse a turn before anything is stored or sent.
+
+        It is given the :class:`Conversation`, of every chatbot and in every mode, and returns None, or a sentence for
+        the visitor: the turn is refused with 403.
+
+        :raises ConfigurationError: for what is no plain function.
+        """
+        if not callable(function) or inspect.iscoroutinefunction(function):
+            raise ConfigurationError("before_turn takes a plain function that is given the conversation")
+        self._admission = (*self._admission, function)
+        return function
+
+    def price(self, function: P) -> P:
+        """Register the function that says what tokens cost: it is given a usage and a model, and returns a number.
+
+        :raises ConfigurationError: for a second one.
+        """
+        if self._price is not None:
+            raise ConfigurationError("there is a function for the price already")
+        self._price = function
+        return function
+
+    def usage(
+        self, owner: str, chatbot: str | None = None, *, since: dt.date | None = None, until: dt.date | None = None
+    ) -> list[UsageDay]:
+        """Return what the answers to an owner have cost, by day (of UTC), chatbot and model.
+
+        :param chatbot: None is all chatbots that keep their history on the server.
+        :param since: the first day; ``until`` is the last one.
+        :raises ConfigurationError: if a plugin does not count usage.
+        :raises MissingOwner: without an owner.
+        """
+        named = [self._chatbot(chatbot)] if chatbot is not None else self.settings.chatbots.values()
+        plugins = ((settings.name, self._plugin(settings)) for settings in named)
+        return usage_of(owner, ((name, plugin) for name, plugin in plugins if plugin is not None), since, until)
+
+    def cost(
+        self, owner: str, chatbot: str | None = None, *, since: dt.date | None = None, until: dt.date | None = None
+    ) -> float:
+        """Return the price of :meth:`usage`.
+
+        :raises ConfigurationError: if no function for the price is registered.
+        """
+        if self._price is None:
+            raise ConfigurationError("there is no function for the price; register one with @memory.price")
+        return sum(self._price(line, line.model) for line in self.usage(owner, chatbot, since=since, until=until))
+
     @property
     def _state(self) -> _State:
         state = self._states.get(_current_app()) if flask.has_app_context() else None
@@ -204,7 +263,8 @@ class ChatMemory:
 
     def _pointer(self, user: str | None, chatbot: str) -> Pointer:
         pointer = Pointer(user, chatbot)
-        adopt_after_login(pointer, self.settings.on_login == "adopt", self._server_plugins)
+        announce = Announcer(_current_app())
+        adopt_after_login(pointer, self.settings.on_login == "adopt", self._server_plugins, announce)
         return pointer
 
     def _server_plugins(self) -> cabc.Iterator[tuple[str, ChatMemoryPlugin]]:
@@ -233,6 +293,8 @@ class ChatMemory:
             visitor=visitor,
             provider=plain_provider(_current_app(), provider) if provider else None,
             in_request=in_request,
+            admission=self._admission,
+            announce=Announcer(_current_app()),
         )
 
 

@@ -119,7 +119,7 @@ def test_tables_that_are_on_the_metadata_already_are_reused() -> None:
     first = define_tables(metadata)
     assert all(a is b for a, b in zip(first.all(), define_tables(metadata).all(), strict=True))
     define_tables(metadata, "other_")
-    assert len(metadata.tables) == 12
+    assert len(metadata.tables) == 14
 
 
 @pytest.mark.parametrize("created_by", ["the plugin", "the site"])
