@@ -60,6 +60,7 @@ def create_app(config: cabc.Mapping[str, t.Any] | None = None, *, instance_path:
     app.config.update(config or {})
     if not app.config["SECRET_KEY"]:
         app.config["SECRET_KEY"] = os.environ.get("SECRET_KEY") or read_secret_key(instance / "secret_key")
+    app.config.setdefault("CHAT_MEMORY_OPTIONS", app.config["PLUGIN_OPTIONS"].get(app.config["CHAT_MEMORY_PLUGIN"], {}))
     app.config.setdefault("SESSION_CACHELIB", FileSystemCache(str(instance / "sessions"), threshold=10_000))
 
     Session(app)

@@ -129,7 +129,7 @@ def read_settings(config: cabc.MutableMapping[str, t.Any], registry: PluginRegis
     chatbots = _read_chatbots(config, registry, plugin)
     storages = read_storages(config, plugin.plugin if plugin else None, plugin.options if plugin else None)
     for chatbot in chatbots.values():
-        if chatbot.plugin and storages["conversation"] is None:
+        if chatbot.plugin and chatbot.history and storages["conversation"] is None:
             _check_storage(chatbot.plugin)
     return Settings(
         chatbots=types.MappingProxyType(chatbots),

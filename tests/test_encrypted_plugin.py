@@ -295,9 +295,18 @@ def test_to_save_a_thread_again_encrypts_it_with_the_first_key() -> None:
     both, new = encrypted("in_memory", {}, keys=[NEW, OLD]), encrypted("in_memory", {}, keys=[NEW])
     old = encrypted("in_memory", {}, keys=[OLD])
     new._wrapped = old._wrapped = wrapped(both)
-    old.append_messages(OWNER, THREAD, exchange("1"))
+    old.append_messages(OWNER, THREAD, exchange("1"), key="k")
+    able, write = t.cast(AblePlugin, new), t.cast(AblePlugin, both)
+    t.cast(AblePlugin, old).update_thread(OWNER, THREAD, title="old")
     both.save_messages(OWNER, THREAD, both.load_messages(OWNER, THREAD))
+    with pytest.raises(DecryptionFailed, match="the title"):
+        able.list_threads(OWNER)
+    write.update_thread(OWNER, THREAD, title=title_of(write, OWNER, THREAD))
     assert_same(new.load_messages(OWNER, THREAD), exchange("1"))
+    assert [thread.title for thread in able.list_threads(OWNER)] == ["old"]
+    again = new.append_messages(OWNER, THREAD, exchange("1"), key="k")
+    assert again is not None
+    assert again.repeated
 
 
 def test_a_wrong_key_destroys_nothing() -> None:

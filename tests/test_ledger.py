@@ -16,8 +16,8 @@ from flask_chat_memory import MissingOwner
 from flask_chat_memory import Scope
 from flask_chat_memory import Turn
 from flask_chat_memory import Usage
-from flask_chat_memory.usage import Counted
 from flask_chat_memory.plugins.file import FilePlugin
+from flask_chat_memory.usage import Counted
 
 from .apps import make_site
 from .conversations import OWNER

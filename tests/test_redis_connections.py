@@ -45,17 +45,18 @@ class Cable:
     """Stands between a client and a server, and can be cut while an answer is on its way."""
 
     def __init__(self, port: int) -> None:
-        self._server_port = port
+        self.server_port = port
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self.cuts = 0
+        self.meanwhile: cabc.Callable[[], object] = lambda: None
         threading.Thread(target=self._accept, daemon=True).start()
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
-                server = socket.create_connection(("127.0.0.1", self._server_port))
+                server = socket.create_connection(("127.0.0.1", self.server_port))
                 for source, target, is_answer in ((client, server, False), (server, client, True)):
                     threading.Thread(target=self._pass_on, args=(source, target, is_answer), daemon=True).start()
 
@@ -64,6 +65,7 @@ class Cable:
             while data := source.recv(65_536):
                 if is_answer and self.cuts and not data.startswith((b"+OK", b"%")):
                     self.cuts -= 1
+                    self.meanwhile()
                     break
                 target.sendall(data)
         for end in (source, target):
@@ -102,6 +104,22 @@ def test_an_append_whose_answer_is_lost_is_stored_once_and_no_repeat(cable: Cabl
     assert plugin.live_turns(OWNER, THREAD) == []
     assert texts(plugin.load_messages(OWNER, THREAD)) == ["0", "1", "2", "3"]
     assert plugin.append_messages(OWNER, THREAD, [user("1")], key="1") == Appended(THREAD, 2, repeated=True)
+
+
+def test_an_append_whose_answer_is_lost_is_no_repeat_though_others_write_meanwhile(
+    cable: Cable, plugin: RedisPlugin
+) -> None:
+    other = RedisPlugin({"url": f"redis://127.0.0.1:{cable.server_port}"})
+    cable.meanwhile = lambda: other.append_messages(OWNER, THREAD, [user("other")])
+    cable.cuts = 1
+    live = LiveTurn("t", "q-1", "a-1", plugin.clock() + 30)
+    assert plugin.start_turn(OWNER, THREAD, user("1", "q-1"), key="1", live=live) == Appended(THREAD, 2)
+    # Another call with the same key is a repeat, also if its own answer is lost.
+    cable.cuts = 1
+    again = plugin.start_turn(OWNER, THREAD, user("1", "q-2"), key="1", live=live)
+    assert again == Appended(THREAD, 2, repeated=True)
+    assert texts(plugin.load_messages(OWNER, THREAD)) == ["0", "1", "other", "other"]
+    other.close()
 
 
 def test_what_is_not_safe_to_repeat_is_not_repeated(cable: Cable, plugin: RedisPlugin) -> None:

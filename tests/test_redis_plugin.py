@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import collections.abc as cabc
+import contextlib
 import dataclasses
 import functools
 import logging
@@ -335,8 +336,9 @@ def test_a_corrupt_message_is_reported_and_kept(
     client.lset(f"{index_name(key_prefix, OWNER)}:{thread_digest(THREAD)}:messages", 1, element)
     before = contents(client, key_prefix)
     for load in ("load", "load before", "load after", "load current"):
-        with pytest.raises(CorruptRecord):
+        with pytest.raises(CorruptRecord) as caught:
             CALLS[load](plugin)
+        assert index_name(key_prefix, OWNER) in str(caught.value)
     assert contents(client, key_prefix) == before
 
 
@@ -382,6 +384,14 @@ def test_numbers_beyond_what_a_score_holds_are_refused(make_plugin: MakePlugin) 
         plugin.save_messages(OWNER, THREAD, [user("1").numbered(2**53 + 1)])
 
 
+@contextlib.contextmanager
+def undeletable(monkeypatch: pytest.MonkeyPatch) -> cabc.Iterator[None]:
+    """Let a move end when the old thread is to be deleted after it was copied."""
+    with monkeypatch.context() as patch:
+        patch.setattr(scripts, "DELETE", None)
+        yield
+
+
 @pytest.mark.parametrize("messages", [[], exchange("late")])
 @pytest.mark.parametrize("has_conversation", [False, True])
 def test_a_move_that_was_interrupted_is_repeated_with_the_same_result(
@@ -396,11 +406,8 @@ def test_a_move_that_was_interrupted_is_repeated_with_the_same_result(
     if has_conversation:
         plugin.append_messages(OTHER, "thread-2", exchange("2"))
         expected = exchange("2") + expected
-    with monkeypatch.context() as patch:
-        # The old thread cannot be deleted after it was copied.
-        patch.setattr(scripts, "DELETE", None)
-        with pytest.raises(AttributeError):
-            plugin.move_threads(OWNER, OTHER)
+    with undeletable(monkeypatch), pytest.raises(AttributeError):
+        plugin.move_threads(OWNER, OTHER)
     if messages:
         plugin.append_messages(OWNER, THREAD, messages)
     assert plugin.move_threads(OWNER, OTHER) == 0
@@ -408,6 +415,21 @@ def test_a_move_that_was_interrupted_is_repeated_with_the_same_result(
     assert current == ("thread-2" if has_conversation else THREAD)
     assert found == expected
     assert not plugin.has_thread(OWNER, THREAD)
+
+
+def test_a_move_that_is_repeated_counts_no_tokens_twice(
+    make_plugin: MakePlugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin = make_plugin()
+    used = ChatMessage("assistant", "1", usage={"total": 10})
+    plugin.append_messages(OWNER, THREAD, [user("1"), used])
+    plugin.append_messages(OTHER, "thread-2", [user("2")])
+    with undeletable(monkeypatch), pytest.raises(AttributeError):
+        plugin.move_threads(OWNER, OTHER)
+    plugin.append_messages(OWNER, THREAD, [used])
+    plugin.move_threads(OWNER, OTHER)
+    [thread] = plugin.list_threads(OTHER)
+    assert (thread.messages, thread.tokens) == (4, 20)
 
 
 def test_only_an_ongoing_thread_is_the_ongoing_one_after_a_move(make_plugin: MakePlugin) -> None:
@@ -557,6 +579,37 @@ def test_going_through_all_threads_meets_no_foreign_key(
     assert list(plugin.all_threads()) == []
     plugin.append_messages(OTHER, THREAD, exchange("1"))
     assert [scope for scope, _ in plugin.all_threads()] == [OTHER]
+
+
+def test_going_through_all_threads_meets_no_foreign_key_of_the_same_prefix(
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str
+) -> None:
+    plugin = make_plugin()
+    plugin.append_messages(OWNER, THREAD, exchange("1"))
+    foreign = [f"{key_prefix}{{shop}}:cart:about".encode(), key_prefix.encode() + b"{\xff}:\xfe:about"]
+    for name in foreign:
+        client.set(name, "x")
+    try:
+        assert [scope for scope, _ in plugin.all_threads()] == [OWNER]
+        assert sum(purged.threads for purged in plugin.purge_threads(plugin.clock() + 1)) == 1
+    finally:
+        # Both are still there.
+        assert client.delete(*foreign) == 2
+
+
+@pytest.mark.parametrize("about", [{"created": "long ago"}, {"owner": b"\xff"}, {"owner": ""}], ids=str)
+def test_a_description_that_cannot_be_read_is_reported(
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str, about: t.Any
+) -> None:
+    plugin = make_plugin()
+    plugin.append_messages(OWNER, THREAD, exchange("1"))
+    index = index_name(key_prefix, OWNER)
+    client.hset(f"{index}:{thread_digest(THREAD)}:about", mapping=about)
+    with pytest.raises(CorruptRecord, match="description"):
+        plugin.find_thread(OWNER, THREAD)
+    with pytest.raises(CorruptRecord, match="description"):
+        plugin.list_threads(OWNER)
+    assert list(plugin.all_threads()) == []
 
 
 def test_an_entry_without_a_thread_is_dropped_by_the_list(

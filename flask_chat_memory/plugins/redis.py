@@ -135,7 +135,7 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
         range_ = {"limit": bounded(limit), "before": bounded(before), "after": bounded(after)}
         given = {**self._times(), "digest": thread_digest(thread_id), **range_}
         found = self._server.run(scripts.LOAD, self._index(scope), given, repeatable=True)
-        return [] if found is None else unpack(found[1])
+        return [] if found is None else unpack(found[1], self._name(scope, thread_id))
 
     def save_messages(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> None:
         check_append(thread_id, None)
@@ -169,7 +169,10 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
         check_range(limit, None, None)
         given = {**self._times(), "limit": bounded(limit)}
         found = self._server.run(scripts.LOAD, self._index(scope), given, repeatable=True)
-        return (None, []) if found is None else (found[0].decode(), unpack(found[1][:-1]))
+        if found is None:
+            return None, []
+        current = found[0].decode()
+        return current, unpack(found[1][:-1], self._name(scope, current))
 
     def start_turn(
         self,
@@ -213,7 +216,8 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
         if not is_thread_id(thread_id):
             return []
         given = {**self._times(), "digest": thread_digest(thread_id)}
-        return unpack_live(self._server.run(scripts.LIVE, self._index(scope), given, repeatable=True))
+        packed = self._server.run(scripts.LIVE, self._index(scope), given, repeatable=True)
+        return unpack_live(packed, self._name(scope, thread_id))
 
     def move_threads(self, source: Scope, target: Scope, *, reseal: Reseals | None = None) -> int:
         if source == target:
@@ -262,8 +266,9 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
         found = self._server.newest(self._index(scope), thread_digest(thread_id), limit)
         if not found:
             return None
-        head = unpack_head(found.pop())
-        return None if self.is_expired(head.active) and head.lease <= self.clock() else unpack(found)
+        name = self._name(scope, thread_id)
+        head = unpack_head(found.pop(), name)
+        return None if self.is_expired(head.active) and head.lease <= self.clock() else unpack(found, name)
 
     def _write(
         self,
@@ -291,3 +296,6 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
 
     def _index(self, scope: Scope) -> str:
         return index_name(self._prefix, scope)
+
+    def _name(self, scope: Scope, thread_id: str) -> str:
+        return f"{self._index(scope)}:{thread_digest(thread_id)}"

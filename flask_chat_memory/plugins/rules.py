@@ -22,6 +22,9 @@ MAX_TITLE = 200
 MAX_CONFIGURATION = 255
 
 
+T = t.TypeVar("T")
+
+
 class Sealed(str):
     """Text that a wrapper has made of a shorter one, whose length it has checked; a store keeps it as it is."""
 
@@ -29,6 +32,13 @@ class Sealed(str):
 def new_id() -> str:
     """Return a new id for a thread, a turn or a message: 128 random bits as text, which a URL can hold."""
     return secrets.token_urlsafe(16)
+
+
+def consumed(items: list[T]) -> cabc.Iterator[T]:
+    """Give the items in their order, and let go of each: memory that is free again early is used again."""
+    items.reverse()
+    while items:
+        yield items.pop()
 
 
 def is_thread_id(value: object) -> bool:

@@ -43,6 +43,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     :param offset: where the line of ``first`` begins.
     :param skipped: messages before ``offset``.
     :param keyed: batches with a key.
+    :param unkeyed: messages since the newest key.
     :param overlap: the newest message that came after another turn had come between it and its question.
     """
 
@@ -55,6 +56,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     offset: int = 0
     skipped: int = 0
     keyed: int = 0
+    unkeyed: int = 0
     hidden: tuple[int, ...] = ()
     overlap: int = 0
     live: tuple[Live, ...] = ()
@@ -70,11 +72,13 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A line of a body.
 
     :param key: of the batch, on its first line. Stands first, so that it can be found without decoding.
+    :param batch: where a key is only repeated, the sequence of its batch.
     :param state: on the last line of a batch: without it the batch is not there.
     :param message: missing where only the key or the state is told. Stands last, for who reads the file.
     """
 
     key: str | None = None
+    batch: int = 0
     sequence: int
     state: State | None = None
     message: msgspec.Raw = NOTHING
@@ -160,7 +164,10 @@ def _read_one_by_one(data: bytes, hidden: cabc.Collection[int], files: ThreadFil
         if line.message and line.sequence not in hidden:
             rows.append((line.sequence, bytes(line.message)))
         offset += len(text) + 1
-    return ChatMessage.from_rows(rows)
+    try:
+        return ChatMessage.from_rows(rows)
+    except CorruptRecord as error:
+        raise CorruptRecord(f"{files.shown}: {error}") from error
 
 
 def totals(entries: cabc.Iterable[Entry], tokens: int = 0, model: str | None = None) -> dict[str, t.Any]:

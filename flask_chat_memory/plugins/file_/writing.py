@@ -29,14 +29,15 @@ from ..rules import sequence_of
 from . import heads
 from . import usage
 from .batches import after_batch
+from .batches import are_keys_far
 from .batches import encode
 from .batches import is_worth_rewriting
 from .batches import new_lines
+from .batches import repeat_keys
 from .batches import seen_in
 from .batches import trimmed
 from .body import Body
 from .lines import Entry
-from .lines import KEYED
 from .lines import Line
 from .lines import Live
 from .lines import newest_overlap
@@ -79,10 +80,12 @@ class Writer(Threads):
             return None
         if not entries or only_into not in (None, thread_id):
             return Appended(thread_id, 0)
-        lines = new_lines(entries, 1, key)
+        lines: cabc.Sequence[Line] = new_lines(entries, 1, key)
         state = after_batch(State(at=self.now), entries, key, None, self.now)
         state = state.replace(live=_begun((), started, 1))
         state = trimmed(state, self.options.max_messages, (), seen_in(None, 0, lines, entries))
+        if are_keys_far(state):
+            lines, state = repeat_keys(lines, state, _key_of(lines))
         self.create(scope, thread_id, lines, state)
         return Appended(thread_id, 1)
 
@@ -184,6 +187,8 @@ class Writer(Threads):
         if is_worth_rewriting(state, limit):
             _take_back(body, lines, state)
         else:
+            if are_keys_far(state):
+                lines, state = repeat_keys(lines, state, body.keys() | _key_of(lines))
             body.append(encode(lines, state))
         if thread.live and not state.live:
             disk.remove_file(thread.files.lease)
@@ -207,10 +212,9 @@ class Writer(Threads):
 
     def _replace(self, thread: Thread, lines: cabc.Sequence[Line], state: State) -> State:
         """Replace all lines but the keys; return the state that stands there."""
-        keys = thread.body.keys(thread.body.end)
-        kept = b"".join(line.encoded() for line in keys)
-        state = state.replace(offset=len(kept), keyed=len(keys))
-        disk.replace_file(thread.files.body, kept + encode(lines or [Line(sequence=state.last)], state))
+        keys = thread.body.keys()
+        lines, state = repeat_keys(lines, state.replace(offset=0, keyed=len(keys)), keys)
+        disk.replace_file(thread.files.body, encode(lines, state))
         disk.sync_folder(thread.files.folder)
         return state
 
@@ -219,14 +223,18 @@ def _take_back(body: Body, lines: cabc.Sequence[Line], state: State) -> None:
     """Write a batch together with what can be seen of the body, and leave the rest out."""
     start = min(state.offset, body.end)
     keys, rest = body.keys(start), body.read(start, body.end)
-    kept = b"".join(line.encoded() for line in keys)
+    kept = b"".join(Line(key=key, sequence=sequence).encoded() for key, sequence in keys.items())
     state = state.replace(
         offset=state.offset - start + len(kept),
         skipped=max(0, state.first - lines[0].sequence),
-        keyed=len(keys) + (b"\n" + rest).count(KEYED) + (lines[0].key is not None),
     )
     disk.replace_file(body.files.body, kept + rest + encode(lines, state))
     disk.sync_folder(body.files.folder)
+
+
+def _key_of(lines: cabc.Sequence[Line]) -> dict[str, int]:
+    key = lines[0].key
+    return {} if key is None else {key: lines[0].sequence}
 
 
 def _begun(live: tuple[Live, ...], turn: LiveTurn | None, sequence: int) -> tuple[Live, ...]:

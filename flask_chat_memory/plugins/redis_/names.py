@@ -6,6 +6,7 @@ import hashlib
 
 from ..records import Scope
 
+_HEX = "[0-9a-f]" * 32
 PARTS = {":messages": "list", ":found": "hash", ":about": "hash"}
 """What follows the name of a thread in those of its keys, and the type that each has."""
 
@@ -25,7 +26,7 @@ def thread_digest(thread_id: str) -> str:
 
 def threads_pattern(prefix: str) -> str:
     """Return the pattern of the names of keys of which every thread has one."""
-    return f"{escaped(prefix)}{{*}}:*:about"
+    return f"{escaped(prefix)}{{{_HEX}}}:{_HEX}:about"
 
 
 def escaped(text: str) -> str:

@@ -18,8 +18,6 @@ from ..records import UsageDay
 from . import scripts
 from .server import Server
 
-NONCE = b":nonce"
-
 
 def usage_fields(answer: cabc.Sequence[ChatMessage], now: float) -> list[str]:
     """Return the fields of the hash that an answer adds to, each with the number as text."""
@@ -44,8 +42,6 @@ class RedisUsage(CountsUsage, abc.ABC):
         found = iter(self._server.run(scripts.USAGE, self._index(scope), {}, repeatable=True))
         counts: dict[tuple[str, str], dict[str, int]] = {}
         for field, number in zip(found, found, strict=True):
-            if field == NONCE:
-                continue
             day, name, model = field.decode().split(" ", 2)
             counts.setdefault((day, model), {})[name] = int(number)
         days = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import contextlib
+import re
 import typing as t
 
 import sqlalchemy as sa
@@ -50,6 +51,12 @@ class PostgreSQLStatements(ServerStatements):
             .order_by(newest.c.sequence.desc())
         )
 
+    def _define_removing(self) -> None:
+        super()._define_removing()
+        # In one round trip.
+        *parts, last = self.remove_all
+        self.remove_all = [last.add_cte(*(part.cte(f"removed_{place}") for place, part in enumerate(parts)))]
+
 
 class PostgreSQL(Dialect):
     """Statements stand for themselves; a transaction is only begun by name."""
@@ -87,6 +94,7 @@ class PostgreSQL(Dialect):
 
     def __init__(self, engine: sa.Engine) -> None:
         super().__init__(engine)
+        self._unusable: type[Exception] = engine.dialect.loaded_dbapi.OperationalError
         # By place: a name would be looked up for every parameter of every call.
         self.compiling = psycopg.dialect(paramstyle="format")  # type: ignore[no-untyped-call]
 
@@ -153,8 +161,8 @@ class PostgreSQL(Dialect):
 
     def _reason(self, error: Exception) -> str | None:
         known = super()._reason(error)
-        if known or self.code(error) is not None or getattr(error, "pgconn", None) is None:
+        if known or self.code(error) is not None or not isinstance(error, self._unusable):
             return known
-        # There is no code for a connection that fails. The words may be of another language, then it just failed.
-        text = str(error).lower()
+        # There is no code for a connection that fails. The words may be of another language; names stand in quotes.
+        text = re.sub(r"""(["']).*?\1""", "", str(error)).lower()
         return next((said for word, said in self.unreachable.items() if word in text), "cannot be reached")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections.abc as cabc
 import typing as t
 
+from ...errors import CorruptRecord
 from ...message import ChatMessage
 from ..counting import COUNTED
 from ..counting import counts_of
@@ -14,6 +15,7 @@ from ..records import LiveTurn
 from ..records import Scope
 from .tables import id_key
 from .tables import usage_key
+from .transaction import Row
 
 _NEVER = -(2.0**62)
 """A time before all others; infinity is no number in every database."""
@@ -49,6 +51,18 @@ def usage_rows(scope: Scope, answer: cabc.Sequence[ChatMessage], now: float) -> 
         }
         for model, counts in sorted(counts_of(answer).items())
     ]
+
+
+def messages_of(rows: cabc.Iterable[Row], key: str) -> list[ChatMessage]:
+    """Make messages of rows of sequence and body.
+
+    :param key: of the thread, for errors.
+    :raises CorruptRecord: if one cannot be read.
+    """
+    try:
+        return ChatMessage.from_rows(rows)
+    except CorruptRecord as error:
+        raise CorruptRecord(f"{error}; its thread_key is {key!r}") from error
 
 
 class Append(t.NamedTuple):

@@ -231,13 +231,14 @@ class Statements:
         self.remove_contents = [self.remove_messages] + [
             sa.delete(table).where(table.c.thread_key == _p("thread_key")) for table in (tables.live, tables.mark)
         ]
-        self.remove_keys = sa.delete(tables.append_key).where(tables.append_key.c.thread_key == _p("thread_key"))
-        self.remove_thread = sa.delete(tables.thread).where(tables.thread.c.thread_key == _p("thread_key"))
+        remove_keys = sa.delete(tables.append_key).where(tables.append_key.c.thread_key == _p("thread_key"))
+        remove_thread = sa.delete(tables.thread).where(tables.thread.c.thread_key == _p("thread_key"))
         idle = sa.and_(tables.thread.c.last_activity < _p("before"), sa.not_(self.running()))
-        self.remove_idle_thread = self.remove_thread.where(idle)
+        self.remove_idle_thread = remove_thread.where(idle)
         self.remove_current = sa.delete(tables.current).where(
             tables.current.c.scope_key == _p("scope_key"), tables.current.c.thread_key == _p("thread_key")
         )
+        self.remove_all: list[sa.Delete] = [*self.remove_contents, remove_keys, remove_thread, self.remove_current]
         self.empty_thread = (
             sa.update(tables.thread)
             .where(tables.thread.c.thread_key == _p("this"))

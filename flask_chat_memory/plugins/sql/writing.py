@@ -109,10 +109,8 @@ class Writer:
 
     def remove(self, scope: Scope, key: str) -> None:
         """Delete a thread of the scope with all that belongs to it."""
-        statements = self._statements
-        for statement in (*statements.remove_contents, statements.remove_keys, statements.remove_thread):
-            self.run(statement, {"thread_key": key})
-        self.run(statements.remove_current, {"thread_key": key, "scope_key": scope_key(scope)})
+        for statement in self._statements.remove_all:
+            self.run(statement, {"thread_key": key, "scope_key": scope_key(scope)})
 
     def purge(self, scope: Scope, key: str, before: float) -> int | None:
         """Do what :meth:`PurgesThreads.purge_thread` promises."""
