@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections.abc as cabc
 import datetime as dt
 
+from ..errors import CorruptRecord
 from ..message import ChatMessage
 from .records import UsageDay
 from .rules import tokens_of
@@ -20,11 +21,29 @@ def model_calls(messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
 
     What one call has answered may be stored as several messages, each with the usage of the call.
     """
-    calls: dict[object, ChatMessage] = {}
-    for place, message in enumerate(messages):
-        if message.usage is not None:
-            calls.setdefault(place if message.turn is None else (message.turn, message.model, message.usage), message)
-    return list(calls.values())
+    known: set[object] = set()
+    return [message for message in messages if _is_new(message, known)]
+
+
+def tokens_each(messages: cabc.Iterable[ChatMessage]) -> list[int]:
+    """Return what each message adds to the tokens of its thread: of the parts of one model call, only the first."""
+    known: set[object] = set()
+    return [tokens_of(message) if _is_new(message, known) else 0 for message in messages]
+
+
+def _is_new(message: ChatMessage, known: set[object]) -> bool:
+    """Tell whether a message tells of a model call that is not known yet, and add it."""
+    if message.usage is None:
+        return False
+    call = (message.turn, message.model, message.usage)
+    is_part = message.turn is not None and call in known
+    known.add(call)
+    return not is_part
+
+
+def total_tokens(messages: cabc.Iterable[ChatMessage]) -> int:
+    """Return what messages add to the tokens of their thread."""
+    return sum(tokens_each(messages))
 
 
 def counts_of(messages: cabc.Sequence[ChatMessage]) -> dict[str, Counts]:
@@ -51,8 +70,15 @@ def day_of(now: float) -> str:
 
 
 def usage_day(chatbot: str, day: str, model: str, counts: cabc.Iterable[int]) -> UsageDay:
-    numbers = dict(zip(COUNTED, counts, strict=True))
-    return UsageDay(chatbot=chatbot, day=dt.date.fromisoformat(day), model=model or None, **numbers)
+    """Return a line of a ledger.
+
+    :raises CorruptRecord: if its day is none.
+    """
+    try:
+        date = dt.date.fromisoformat(day)
+    except ValueError as error:
+        raise CorruptRecord("a line of the ledger of usage cannot be read") from error
+    return UsageDay(chatbot=chatbot, day=date, model=model or None, **dict(zip(COUNTED, counts, strict=True)))
 
 
 def select_days(

@@ -114,7 +114,7 @@ class FilePlugin(FileThreads, FileUsage, ChatMemoryPlugin, CurrentThread, KeepsL
 
     def save_messages(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> None:
         check_append(thread_id, None)
-        batch = [(message, Entry.of(message)) for message in messages]
+        batch = list(zip(messages, Entry.all_of(messages), strict=True))
         with self._writing(scope) as writer:
             writer.replace(scope, thread_id, batch)
 
@@ -135,7 +135,7 @@ class FilePlugin(FileThreads, FileUsage, ChatMemoryPlugin, CurrentThread, KeepsL
         only_into: str | None = None,
     ) -> Appended | None:
         check_append(thread_id, key)
-        batch = [Entry.of(message) for message in messages]
+        batch = Entry.all_of(messages)
         with self._writing(scope) as writer:
             answer = messages if reply_to is not None else ()
             return writer.append(scope, thread_id, batch, key, reply_to, only_into, answer=answer)
@@ -172,7 +172,7 @@ class FilePlugin(FileThreads, FileUsage, ChatMemoryPlugin, CurrentThread, KeepsL
         only_into: str | None = None,
     ) -> Appended:
         check_append(thread_id, key)
-        batch = [Entry.of(question)]
+        batch = Entry.all_of([question])
         with self._writing(scope) as writer:
             return t.cast(Appended, writer.append(scope, thread_id, batch, key, None, only_into, started=live))
 
@@ -196,7 +196,7 @@ class FilePlugin(FileThreads, FileUsage, ChatMemoryPlugin, CurrentThread, KeepsL
         only_into: str | None = None,
     ) -> Appended | None:
         check_append(thread_id, key)
-        batch = [Entry.of(message) for message in messages]
+        batch = Entry.all_of(messages)
         with self._writing(scope) as writer:
             return writer.append(scope, thread_id, batch, key, reply_to, only_into, ended=turn, answer=messages)
 

@@ -14,6 +14,7 @@ from .abilities import MovesThreads
 from .abilities import Reseals
 from .base import ChatMemoryPlugin
 from .base import Clock
+from .counting import total_tokens
 from .in_memory_.listing import InMemoryThreads
 from .in_memory_.threads import Threads
 from .in_memory_.usage import InMemoryUsage
@@ -31,7 +32,6 @@ from .rules import new_id
 from .rules import number
 from .rules import select
 from .rules import sequence_of
-from .rules import tokens_of
 from .rules import trim
 
 
@@ -79,7 +79,7 @@ class InMemoryPlugin(InMemoryThreads, InMemoryUsage, ChatMemoryPlugin, CurrentTh
             copies = _copies(messages)
             thread = self._threads.open(scope, thread_id)
             thread.messages = number(copies, thread.sequence)
-            thread.tokens = sum(map(tokens_of, copies))
+            thread.tokens = total_tokens(copies)
             thread.sequence = max([thread.sequence, *(sequence_of(message) for message in thread.messages)])
             asked = {message.id for message in thread.messages}
             thread.live = {turn: record for turn, record in thread.live.items() if record.question_id in asked}
@@ -121,7 +121,7 @@ class InMemoryPlugin(InMemoryThreads, InMemoryUsage, ChatMemoryPlugin, CurrentTh
             first = thread.sequence + 1
             batch = [message.numbered(first + place) for place, message in enumerate(copies)]
             thread.sequence += len(batch)
-            thread.tokens += sum(map(tokens_of, batch))
+            thread.tokens += total_tokens(batch)
             if key is not None:
                 thread.keys[key] = first
                 for old in list(thread.keys)[:-KEYS_KEPT]:

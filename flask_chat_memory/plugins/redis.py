@@ -19,6 +19,7 @@ from .abilities import MovesThreads
 from .abilities import Reseals
 from .base import ChatMemoryPlugin
 from .base import Clock
+from .counting import total_tokens
 from .options import Option
 from .options import PluginOptions
 from .records import Appended
@@ -45,7 +46,6 @@ from .rules import check_range
 from .rules import is_thread_id
 from .rules import KEYS_KEPT
 from .rules import new_id
-from .rules import tokens_of
 
 SLACK = 60
 """Seconds, at least, that Redis keeps what is expired, which is so by the clock of the plugin.
@@ -141,7 +141,7 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
         check_append(thread_id, None)
         messages = list(messages)
         packed, bodies = pack(messages)
-        self._write(scripts.REPLACE, scope, thread_id, bodies, messages=packed, tokens=sum(map(tokens_of, messages)))
+        self._write(scripts.REPLACE, scope, thread_id, bodies, messages=packed, tokens=total_tokens(messages))
 
     def delete_thread(self, scope: Scope, thread_id: str) -> bool:
         return bool(self._run(scripts.DELETE, scope, thread_id))
@@ -252,7 +252,7 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
             bodies,
             repeatable=key is not None,
             messages=packed,
-            tokens=sum(map(tokens_of, messages)),
+            tokens=total_tokens(messages),
             key=key,
             reply_to=None if reply_to is None else clean(reply_to),
             only_into=only_into,

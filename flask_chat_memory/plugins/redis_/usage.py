@@ -6,6 +6,7 @@ import abc
 import collections.abc as cabc
 import datetime as dt
 
+from ...errors import CorruptRecord
 from ...message import ChatMessage
 from ..abilities import CountsUsage
 from ..counting import COUNTED
@@ -42,8 +43,11 @@ class RedisUsage(CountsUsage, abc.ABC):
         found = iter(self._server.run(scripts.USAGE, self._index(scope), {}, repeatable=True))
         counts: dict[tuple[str, str], dict[str, int]] = {}
         for field, number in zip(found, found, strict=True):
-            day, name, model = field.decode().split(" ", 2)
-            counts.setdefault((day, model), {})[name] = int(number)
+            try:
+                day, name, model = field.decode().split(" ", 2)
+                counts.setdefault((day, model), {})[name] = int(number)
+            except ValueError as error:
+                raise CorruptRecord("Redis: a line of a ledger of usage cannot be read") from error
         days = [
             usage_day(scope.chatbot, *place, [numbers.get(name, 0) for name in COUNTED])
             for place, numbers in counts.items()

@@ -8,8 +8,8 @@ import sqlalchemy as sa
 
 from ...values import clean
 from ..counting import COUNTED
+from ..counting import total_tokens
 from ..options import PluginOptions
-from ..rules import tokens_of
 from .rows import Append
 from .rows import columns_of
 from .rows import times
@@ -106,7 +106,7 @@ class OneStatementAppend:
             "key": append.key,
             "reply_to": None if append.reply_to is None else id_key(clean(append.reply_to)),
             "added": len(columns),
-            "tokens": sum(map(tokens_of, append.messages)),
+            "tokens": total_tokens(append.messages),
             "max_messages": self._options.max_messages or _UNLIMITED,
             "message_ids": [column["message_id"] for column in columns],
             "turns": [column["turn"] for column in columns],

@@ -6,6 +6,7 @@ import collections.abc as cabc
 
 from ...message import ChatMessage
 from ...values import clean
+from ..counting import total_tokens
 from ..options import PluginOptions
 from ..records import Appended
 from ..records import LiveTurn
@@ -13,7 +14,6 @@ from ..records import Scope
 from ..rules import KEYS_KEPT
 from ..rules import number
 from ..rules import sequence_of
-from ..rules import tokens_of
 from .rows import Append
 from .rows import columns_of
 from .rows import ThreadRow
@@ -231,7 +231,7 @@ class Writer:
     def _touch(self, key: str, *, last: int, added: int, messages: cabc.Iterable[ChatMessage]) -> None:
         self.run(
             self._statements.touch_thread,
-            {"this": key, "last": last, "added": added, "more": sum(map(tokens_of, messages)), **self._times},
+            {"this": key, "last": last, "added": added, "more": total_tokens(messages), **self._times},
         )
 
     def _trim(self, key: str, count: int) -> None:
