@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import dataclasses
-import datetime as dt
 import inspect
 import typing as t
 import weakref
 
 import flask
 
-from .accounts import Price
-from .accounts import usage_of
+from .accounts import Accounts
 from .adoption import adopt_after_login
 from .config import ChatbotSettings
 from .config import read_settings
@@ -29,7 +27,6 @@ from .owner import OwnerLoader
 from .plugins.abilities import CurrentThread
 from .plugins.base import ChatMemoryPlugin
 from .plugins.records import Scope
-from .plugins.records import UsageDay
 from .plugins.registry import PluginRegistry
 from .plugins.registry import PluginsAlter
 from .pointer import close_pointers
@@ -50,10 +47,9 @@ from .web import register_web
 
 F = t.TypeVar("F", bound=Provider)
 B = t.TypeVar("B", bound=BeforeTurn)
-P = t.TypeVar("P", bound=Price)
 
 
-class ChatMemory:
+class ChatMemory(Accounts):
     """Gives the chatbots of an app a memory.
 
     One object serves any number of apps and keeps nothing of a request.
@@ -73,12 +69,12 @@ class ChatMemory:
         settings_loader: SettingsLoader | None = None,
         plugins_alter: PluginsAlter | None = None,
     ) -> None:
+        super().__init__()
         self.plugins = PluginRegistry(plugins_alter)
         self._owner_loader = owner_loader
         self._settings_loader = settings_loader
         self._providers: dict[str | None, Provider] = {}
         self._admission: tuple[BeforeTurn, ...] = ()
-        self._price: Price | None = None
         self._states: weakref.WeakKeyDictionary[flask.Flask, _State] = weakref.WeakKeyDictionary()
         if app is not None:
             self.init_app(app)
@@ -213,41 +209,6 @@ class ChatMemory:
         self._admission = (*self._admission, function)
         return function
 
-    def price(self, function: P) -> P:
-        """Register the function that says what tokens cost: it is given a usage and a model, and returns a number.
-
-        :raises ConfigurationError: for a second one.
-        """
-        if self._price is not None:
-            raise ConfigurationError("there is a function for the price already")
-        self._price = function
-        return function
-
-    def usage(
-        self, owner: str, chatbot: str | None = None, *, since: dt.date | None = None, until: dt.date | None = None
-    ) -> list[UsageDay]:
-        """Return what the answers to an owner have cost, by day (of UTC), chatbot and model.
-
-        :param chatbot: None is all chatbots that keep their history on the server.
-        :param since: the first day; ``until`` is the last one.
-        :raises ConfigurationError: if a plugin does not count usage.
-        :raises MissingOwner: without an owner.
-        """
-        named = [self._chatbot(chatbot)] if chatbot is not None else self.settings.chatbots.values()
-        plugins = ((settings.name, self._plugin(settings)) for settings in named)
-        return usage_of(owner, ((name, plugin) for name, plugin in plugins if plugin is not None), since, until)
-
-    def cost(
-        self, owner: str, chatbot: str | None = None, *, since: dt.date | None = None, until: dt.date | None = None
-    ) -> float:
-        """Return the price of :meth:`usage`.
-
-        :raises ConfigurationError: if no function for the price is registered.
-        """
-        if self._price is None:
-            raise ConfigurationError("there is no function for the price; register one with @memory.price")
-        return sum(self._price(line, line.model) for line in self.usage(owner, chatbot, since=since, until=until))
-
     @property
     def _state(self) -> _State:
         state = self._states.get(_current_app()) if flask.has_app_context() else None
@@ -272,6 +233,14 @@ class ChatMemory:
             plugin = self._plugin(chatbot)
             if plugin is not None:
                 yield name, plugin
+
+    def _counted(self, chatbot: str | None) -> cabc.Iterator[tuple[str, ChatMemoryPlugin]]:
+        if chatbot is None:
+            yield from self._server_plugins()
+            return
+        plugin = self.plugin_for(chatbot)
+        if plugin is not None:
+            yield chatbot, plugin
 
     def _named(self, owner: str, chatbot: str | None) -> tuple[ChatbotSettings, ChatMemoryPlugin, Scope]:
         settings = self._chatbot(chatbot)
