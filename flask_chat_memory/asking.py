@@ -19,16 +19,20 @@ from .question import Question
 from .repeat import earlier_exchange
 from .short_term.chain import apply_chain
 from .short_term.history import History
+from .signals import Announce
+from .signals import thread_created
 from .titles import Titles
 from .turn import Place
 from .turn import Turn
 from .visitor import Visitor
 
 
-def unstored_turn(chatbot: ChatbotSettings, visitor: Visitor, asked: Question, notice: str | None = None) -> Turn:
+def unstored_turn(
+    chatbot: ChatbotSettings, visitor: Visitor, asked: Question, announce: Announce, notice: str | None = None
+) -> Turn:
     """Return a turn of which the server keeps nothing.
 
-    :param notice: why, if it should be stored.
+    :param notice: why, where the chatbot stores its turns.
     """
     return Turn(
         id=new_id(),
@@ -40,11 +44,17 @@ def unstored_turn(chatbot: ChatbotSettings, visitor: Visitor, asked: Question, n
         owner=visitor.owner,
         notice=notice,
         clock=time.time,
+        announce=announce,
     )
 
 
 def stored_turn(
-    chatbot: ChatbotSettings, visitor: Visitor, location: Location, asked: Question, titles: Titles
+    chatbot: ChatbotSettings,
+    visitor: Visitor,
+    location: Location,
+    asked: Question,
+    titles: Titles,
+    announce: Announce,
 ) -> Turn:
     """Store the question and return its turn; a repeat stores nothing and gets the answer that there is.
 
@@ -65,6 +75,9 @@ def stored_turn(
     if appended.repeated:
         question, answer = earlier_exchange(plugin, location.scope, appended, question.text)
         answer_id = t.cast(str, answer.id)
+    elif appended.sequence == 1:
+        scope = location.scope
+        announce(thread_created, owner=scope.owner, chatbot=scope.chatbot, thread_id=appended.thread_id)
     turn = Turn(
         id=t.cast(str, question.turn),
         chatbot=chatbot.name,
@@ -76,6 +89,7 @@ def stored_turn(
         place=place,
         answer=answer,
         clock=plugin.clock,
+        announce=announce,
     )
     if appended.sequence == 1 and not appended.repeated:
         titles.give(turn, place)

@@ -38,7 +38,7 @@ DEFAULTS: dict[str, t.Any] = {
     "CHAT_MEMORY_MAX_MESSAGE_CHARS": 32_000,
     "CHAT_MEMORY_ON_UNAVAILABLE": "refuse",
 }
-CHATBOT_KEYS = ("plugin", "options", "history", "system_prompt", "short_term", "greeting", "enabled")
+CHATBOT_KEYS = ("plugin", "options", "history", "system_prompt", "short_term", "greeting", "enabled", "temporary")
 _CHATBOT_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -56,6 +56,7 @@ class ChatbotSettings:
 
     :param plugin: None keeps the history in the browser.
     :param history: False keeps none at all.
+    :param temporary: a visitor may have a conversation of which nothing is stored.
     """
 
     name: str
@@ -65,6 +66,7 @@ class ChatbotSettings:
     short_term: Chain
     greeting: str | None
     enabled: bool
+    temporary: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,6 +210,7 @@ def _read_chatbot(
         short_term=short_term,
         greeting=_typed(values, "greeting", str, None, where),
         enabled=_typed(values, "enabled", bool, True, where),
+        temporary=_typed(values, "temporary", bool, False, where),
     )
 
 

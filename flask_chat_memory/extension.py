@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import dataclasses
+import inspect
 import typing as t
 import weakref
 
 import flask
 
+from .accounts import Accounts
 from .adoption import adopt_after_login
 from .config import ChatbotSettings
 from .config import read_settings
 from .config import Settings
+from .conversation import BeforeTurn
 from .conversation import Conversation
 from .documents import Documents
 from .errors import ConfigurationError
@@ -33,6 +36,7 @@ from .pointer import Pointer
 from .provider import plain_function
 from .provider import Provider
 from .resolve import check
+from .signals import Announcer
 from .storage.domains import DomainStorage
 from .threads import checked_changes
 from .threads import describer
@@ -47,9 +51,10 @@ from .web import register_web
 
 F = t.TypeVar("F", bound=Provider)
 T = t.TypeVar("T", bound=TitleFunction)
+B = t.TypeVar("B", bound=BeforeTurn)
 
 
-class ChatMemory:
+class ChatMemory(Accounts):
     """Gives the chatbots of an app a memory.
 
     One object serves any number of apps and keeps nothing of a request.
@@ -69,11 +74,13 @@ class ChatMemory:
         settings_loader: SettingsLoader | None = None,
         plugins_alter: PluginsAlter | None = None,
     ) -> None:
+        super().__init__()
         self.plugins = PluginRegistry(plugins_alter)
         self._owner_loader = owner_loader
         self._settings_loader = settings_loader
         self._providers = ChatbotFunctions("provider")
         self._title_functions = ChatbotFunctions("title function")
+        self._admission: tuple[BeforeTurn, ...] = ()
         self._states: weakref.WeakKeyDictionary[flask.Flask, _State] = weakref.WeakKeyDictionary()
         if app is not None:
             self.init_app(app)
@@ -208,6 +215,19 @@ class ChatMemory:
     def _known_settings(self) -> list[Settings]:
         return [state.settings for state in self._states.values()]
 
+    def before_turn(self, function: B) -> B:
+        """Register a function that may refuse a turn before anything is stored or sent.
+
+        It is given the :class:`Conversation`, of every chatbot and in every mode, and returns None, or a sentence for
+        the visitor: the turn is refused with 403.
+
+        :raises ConfigurationError: for what is no plain function.
+        """
+        if not callable(function) or inspect.iscoroutinefunction(function):
+            raise ConfigurationError("before_turn takes a plain function that is given the conversation")
+        self._admission = (*self._admission, function)
+        return function
+
     @property
     def _state(self) -> _State:
         state = self._states.get(_current_app()) if flask.has_app_context() else None
@@ -223,7 +243,8 @@ class ChatMemory:
 
     def _pointer(self, user: str | None, chatbot: str) -> Pointer:
         pointer = Pointer(user, chatbot)
-        adopt_after_login(pointer, self.settings.on_login == "adopt", self._server_plugins)
+        announce = Announcer(_current_app())
+        adopt_after_login(pointer, self.settings.on_login == "adopt", self._server_plugins, announce)
         return pointer
 
     def _server_plugins(self) -> cabc.Iterator[tuple[str, ChatMemoryPlugin]]:
@@ -231,6 +252,14 @@ class ChatMemory:
             plugin = self._plugin(chatbot)
             if plugin is not None:
                 yield name, plugin
+
+    def _counted(self, chatbot: str | None) -> cabc.Iterator[tuple[str, ChatMemoryPlugin]]:
+        if chatbot is None:
+            yield from self._server_plugins()
+            return
+        plugin = self.plugin_for(chatbot)
+        if plugin is not None:
+            yield chatbot, plugin
 
     def _named(self, owner: str, chatbot: str | None) -> tuple[ChatbotSettings, ChatMemoryPlugin, Scope]:
         settings = self._chatbot(chatbot)
@@ -260,6 +289,8 @@ class ChatMemory:
             make_title=_in_app(app, plain_function(app, make_title)) if make_title else None,
             title=title,
             in_request=in_request,
+            admission=self._admission,
+            announce=Announcer(_current_app()),
         )
 
 

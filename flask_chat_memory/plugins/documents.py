@@ -23,6 +23,7 @@ from ..storage.rules import Document
 from ..storage.rules import stored_time
 from .base import ChatMemoryPlugin
 from .base import Clock
+from .counting import total_tokens
 from .options import Option
 from .options import PluginOptions
 from .records import Scope
@@ -33,7 +34,6 @@ from .rules import new_id
 from .rules import number
 from .rules import select
 from .rules import sequence_of
-from .rules import tokens_of
 
 _locks: dict[int, threading.RLock] = {}
 
@@ -148,7 +148,7 @@ def _body(messages: list[ChatMessage]) -> Document:
     return {
         "messages": [message.to_dict() for message in messages],
         "metadata": {
-            "total_tokens": sum(map(tokens_of, messages)),
+            "total_tokens": total_tokens(messages),
             "model": next((message.model for message in reversed(messages) if message.model), None),
         },
         "sequences": [message.sequence for message in messages],

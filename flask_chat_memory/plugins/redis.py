@@ -19,6 +19,7 @@ from .abilities import MovesThreads
 from .abilities import Reseals
 from .base import ChatMemoryPlugin
 from .base import Clock
+from .counting import total_tokens
 from .options import Option
 from .options import PluginOptions
 from .records import Appended
@@ -38,13 +39,14 @@ from .redis_.packing import unpack_head
 from .redis_.packing import unpack_live
 from .redis_.server import Server
 from .redis_.threads import RedisThreads
+from .redis_.usage import RedisUsage
+from .redis_.usage import usage_fields
 from .registry import chat_memory_plugin
 from .rules import check_append
 from .rules import check_range
 from .rules import is_thread_id
 from .rules import KEYS_KEPT
 from .rules import new_id
-from .rules import tokens_of
 
 SLACK = 60
 """Seconds, at least, that Redis keeps what is expired, which is so by the clock of the plugin.
@@ -58,7 +60,7 @@ Of a long expiry it is a hundredth: a deadline is moved only when it is off by h
     label="Redis",
     description="Conversations in Redis or Valkey, on one server or a cluster, for sites on several hosts.",
 )
-class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads, RedisThreads):
+class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads, RedisThreads, RedisUsage):
     """Keeps threads in keys of its own; each operation is one script, and so one step and one round trip."""
 
     storage = "redis"
@@ -142,7 +144,7 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
         check_append(thread_id, None)
         messages = list(messages)
         packed, bodies = pack(messages)
-        self._write(scripts.REPLACE, scope, thread_id, bodies, messages=packed, tokens=sum(map(tokens_of, messages)))
+        self._write(scripts.REPLACE, scope, thread_id, bodies, messages=packed, tokens=total_tokens(messages))
 
     def delete_thread(self, scope: Scope, thread_id: str) -> bool:
         return bool(self._run(scripts.DELETE, scope, thread_id))
@@ -253,10 +255,11 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
             bodies,
             repeatable=key is not None,
             messages=packed,
-            tokens=sum(map(tokens_of, messages)),
+            tokens=total_tokens(messages),
             key=key,
             reply_to=None if reply_to is None else clean(reply_to),
             only_into=only_into,
+            usage=[] if reply_to is None else usage_fields(messages, self.clock()),
             **turn,
         )
         return None if stored is None else Appended(stored[0].decode(), stored[1], bool(stored[2]))

@@ -8,6 +8,7 @@ import secrets
 import typing as t
 
 from ..message import ChatMessage
+from ..usage import tokens_in
 from ..values import clean
 from .records import Position
 from .records import Thread
@@ -94,10 +95,7 @@ def sequence_of(message: ChatMessage) -> int:
 
 def tokens_of(message: ChatMessage) -> int:
     """Return what a message adds to the tokens of its thread."""
-    usage = message.usage
-    if usage is None:
-        return 0
-    return usage.total if usage.total is not None else (usage.input or 0) + (usage.output or 0)
+    return 0 if message.usage is None else tokens_in(message.usage)
 
 
 def number(messages: cabc.Iterable[ChatMessage], last: int = 0) -> list[ChatMessage]:

@@ -46,6 +46,7 @@ from .sql.threads import SQLThreads
 from .sql.threads import ThreadStatements
 from .sql.transaction import Row
 from .sql.transaction import Transaction
+from .sql.usage import SQLUsage
 
 __all__ = ["SQLAlchemyPlugin", "define_tables"]
 
@@ -57,7 +58,7 @@ _ALL = 2**62
     label="SQL database",
     description="Conversations in tables of their own, in the site's database or a file beside it.",
 )
-class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
+class SQLAlchemyPlugin(SQLThreads, SQLUsage, ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
     """Keeps threads in tables of its own."""
 
     storage = "sqlalchemy"

@@ -5,12 +5,14 @@ from __future__ import annotations
 import abc
 import collections.abc as cabc
 import dataclasses
+import datetime as dt
 import functools
 import logging
 import typing as t
 
 from ...errors import DecryptionFailed
 from ...message import ChatMessage
+from ..abilities import CountsUsage
 from ..abilities import CurrentThread
 from ..abilities import DescribesThreads
 from ..abilities import KeepsLiveTurns
@@ -26,6 +28,7 @@ from ..records import Purged
 from ..records import Scope
 from ..records import Thread
 from ..records import ThreadChanges
+from ..records import UsageDay
 from ..rules import check_append
 from ..rules import check_changes
 from ..rules import is_thread_id
@@ -176,6 +179,11 @@ class WithPurges(Wrapping, PurgesThreads):
         yield from self._wrapped.purge_threads(before, chatbot=chatbot, batch=batch)
 
 
+class WithUsage(Wrapping, CountsUsage):
+    def list_usage(self, scope: Scope, *, since: dt.date | None = None, until: dt.date | None = None) -> list[UsageDay]:
+        return t.cast("list[UsageDay]", self._wrapped.list_usage(scope, since=since, until=until))
+
+
 ABILITIES: dict[type, t.Any] = {
     CurrentThread: WithCurrentThread,
     KeepsLiveTurns: WithLiveTurns,
@@ -183,5 +191,6 @@ ABILITIES: dict[type, t.Any] = {
     ListsThreads: WithLists,
     DescribesThreads: WithDescriptions,
     PurgesThreads: WithPurges,
+    CountsUsage: WithUsage,
 }
 """An ability of a wrapped plugin -> what gives it to the wrapper."""

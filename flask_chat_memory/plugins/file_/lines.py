@@ -9,8 +9,8 @@ import msgspec
 
 from ...errors import CorruptRecord
 from ...message import ChatMessage
+from ..counting import tokens_each
 from ..records import LiveTurn
-from ..rules import tokens_of
 from .names import ThreadFiles
 
 NOTHING = msgspec.Raw(b"")
@@ -97,8 +97,12 @@ class Entry(t.NamedTuple):
     model: str | None
 
     @classmethod
-    def of(cls, message: ChatMessage) -> Entry:
-        return cls(message.to_json(), message.role, message.turn, tokens_of(message), message.model)
+    def all_of(cls, messages: cabc.Sequence[ChatMessage]) -> list[Entry]:
+        """Return the entries of a batch."""
+        return [
+            cls(message.to_json(), message.role, message.turn, tokens, message.model)
+            for message, tokens in zip(messages, tokens_each(messages), strict=True)
+        ]
 
 
 class Summary(msgspec.Struct, frozen=True, gc=False):

@@ -9,6 +9,7 @@ The order of the writes makes each change one step, so that a process may be kil
 - To save, to clear and to take back space, the body is replaced by a rename.
 - A thread moves by the rename of its body; head and current entry of the new scope are there before it.
 - A thread is removed body first.
+- An answer is counted before it is written; the ledger remembers which answers it has counted.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from ..records import Scope
 from ..rules import number
 from ..rules import sequence_of
 from . import heads
+from . import usage
 from .batches import after_batch
 from .batches import are_keys_far
 from .batches import encode
@@ -58,20 +60,23 @@ class Writer(Threads):
         only_into: str | None = None,
         started: LiveTurn | None = None,
         ended: str | None = None,
+        answer: cabc.Sequence[ChatMessage] = (),
     ) -> Appended | None:
         """Do what :meth:`ChatMemoryPlugin.append_messages` promises.
 
         :param started: a turn that begins with the batch.
         :param ended: a turn that ends, whether or not the batch is written.
+        :param answer: the messages of a batch that counts.
         """
         with self.find(scope, thread_id, writing=True) as thread:
             if thread is not None:
-                return self._append(scope, thread, entries, key, reply_to, only_into, started, ended)
+                return self._append(scope, thread, entries, key, reply_to, only_into, started, ended, answer)
         if self.options.threads == "one":
             with self.find_current(scope, writing=True) as thread:
                 if thread is not None:
-                    return self._append(scope, thread, entries, key, reply_to, only_into, started, ended)
+                    return self._append(scope, thread, entries, key, reply_to, only_into, started, ended, answer)
         if reply_to is not None:
+            usage.add(self.names, scope, answer, thread_id, key, self.now)
             return None
         if not entries or only_into not in (None, thread_id):
             return Appended(thread_id, 0)
@@ -147,18 +152,21 @@ class Writer(Threads):
         only_into: str | None,
         started: LiveTurn | None,
         ended: str | None,
+        answer: cabc.Sequence[ChatMessage],
     ) -> Appended | None:
         known = None if key is None else thread.body.key(key)
         answerable = reply_to is None or thread.body.has_message(reply_to)
         if known is not None or not answerable or not entries:
             self._end(thread, ended)
             if known is None and not answerable:
+                usage.add(self.names, scope, answer, thread.thread_id, key, self.now)
                 return None
             return Appended(thread.thread_id, known or 0, repeated=known is not None)
         if only_into not in (None, thread.thread_id):
             return Appended(thread.thread_id, 0)
         if self.make_current(scope, thread.thread_id):
             disk.sync_folder(thread.files.folder)
+        usage.add(self.names, scope, answer, thread.thread_id, key, self.now)
         first = thread.body.state.last + 1
         self._extend(thread, entries, new_lines(entries, first, key), started, ended)
         return Appended(thread.thread_id, first)

@@ -11,8 +11,8 @@ import secrets
 import typing as t
 
 from ..abilities import Reseals
+from ..counting import tokens_each
 from ..records import Scope
-from ..rules import tokens_of
 from . import scripts
 from .names import index_name
 from .packing import Head
@@ -84,7 +84,7 @@ class Move:
             "active": head.active,
             "sequence": head.sequence,
             "used": head.tokens,
-            "tokens_of": list(map(tokens_of, messages)),
+            "tokens_of": tokens_each(messages),
             "about": self._kept(head.id, about),
             "known": [(key.decode(), int(sequence)) for key, sequence in _pairs(keys)],
             "key": f"adopt:{head.id}",

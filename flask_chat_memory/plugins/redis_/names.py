@@ -42,7 +42,7 @@ def thread_of(name: bytes) -> tuple[bytes, str]:
 
 def types_of(index: str, *threads: str) -> dict[str, str]:
     """Return the name of every key of a scope, with these threads (digests) -> its type."""
-    found = {index: "zset", f"{index}:current": "string"}
+    found = {index: "zset", f"{index}:current": "string", f"{index}:usage": "hash"}
     for digest in threads:
         found |= {f"{index}:{digest}{part}": kind for part, kind in PARTS.items()}
     return found

@@ -7,6 +7,7 @@ import contextlib
 import typing as t
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import mysql
 from sqlalchemy.dialects.mysql import pymysql
 
 from ...errors import ConfigurationError
@@ -29,6 +30,9 @@ class MySQLStatements(ServerStatements):
         # MySQL takes it only as a table of its own, which DISTINCT keeps it from dissolving.
         table = query.distinct().subquery()
         return sa.select(*table.c).scalar_subquery()
+
+    def _adding(self, table: sa.Table, values: dict[str, t.Any], more: dict[str, t.Any]) -> sa.Insert:
+        return mysql.insert(table).values(values).on_duplicate_key_update(more)
 
     def _by_id(self, query: sa.Select[t.Any]) -> sa.Select[t.Any]:
         # It would take the primary key, and read the thread from its beginning.

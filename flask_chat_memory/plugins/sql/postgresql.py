@@ -8,6 +8,7 @@ import re
 import typing as t
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import psycopg
 
 from ..options import PluginOptions
@@ -26,6 +27,10 @@ _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
 
 class PostgreSQLStatements(ServerStatements):
+    def _adding(self, table: sa.Table, values: dict[str, t.Any], more: dict[str, t.Any]) -> sa.Insert:
+        insert = postgresql.insert(table).values(values)
+        return insert.on_conflict_do_update(index_elements=table.primary_key, set_=more)
+
     def _define_reading(self, thread: sa.Table, message: sa.Table) -> None:
         super()._define_reading(thread, message)
         limit = sa.bindparam("limit", type_=sa.BigInteger)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import typing as t
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
 
+from ..counting import COUNTED
 from .tables import Tables
 
 _p = sa.bindparam
@@ -27,6 +29,7 @@ class Statements:
         self._define_live_turns()
         self._define_scope(thread)
         self._define_removing()
+        self._define_usage(tables.usage)
 
     def running(self) -> sa.ColumnElement[bool]:
         """Return the condition that a turn of the thread holds a lease."""
@@ -44,6 +47,10 @@ class Statements:
     def _by_id(self, query: sa.Select[t.Any]) -> sa.Select[t.Any]:
         """Return a query that finds a message by its id."""
         return query
+
+    def _adding(self, table: sa.Table, values: dict[str, t.Any], more: dict[str, t.Any]) -> sa.Insert:
+        """Return the statement that inserts a row, or changes the one that has its primary key."""
+        return sqlite.insert(table).values(values).on_conflict_do_update(index_elements=table.primary_key, set_=more)
 
     def _define_reading(self, thread: sa.Table, message: sa.Table) -> None:
         this_thread = thread.c.thread_key == _p("thread_key")
@@ -236,4 +243,16 @@ class Statements:
             sa.update(tables.thread)
             .where(tables.thread.c.thread_key == _p("this"))
             .values(messages=0, tokens=0, last_activity=_p("now"))
+        )
+
+    def _define_usage(self, usage: sa.Table) -> None:
+        values: dict[str, t.Any] = {name: _p(name) for name in ("usage_key", "owner", "chatbot", "day", "model")}
+        values |= {name: _p(f"more_{name}") for name in COUNTED}
+        self.add_usage = self._adding(
+            usage, values, {name: usage.c[name] + _p(f"more_{name}", type_=sa.BigInteger) for name in COUNTED}
+        )
+        self.list_usage = sa.select(usage.c.day, usage.c.model, *(usage.c[name] for name in COUNTED)).where(
+            usage.c.owner == _p("owner"),
+            usage.c.chatbot == _p("chatbot"),
+            usage.c.day.between(_p("since"), _p("until")),
         )
