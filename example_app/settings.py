@@ -14,6 +14,7 @@ from wtforms.validators import Optional
 
 from flask_chat_memory import ChatMemory
 from flask_chat_memory import ConfigurationError
+from flask_chat_memory import CorruptRecord
 from flask_chat_memory import PluginDefinition
 from flask_chat_memory.plugins.options import LARGEST
 from flask_chat_memory.plugins.options import OptionDefinition
@@ -25,6 +26,8 @@ FORBIDDEN = "Only an administrator may change the settings."
 
 Choice = dict[str, t.Any]
 """``plugin``, an id or None, and ``options``, those of the plugin that the page offers."""
+UNREADABLE: Choice = {"plugin": "(unreadable)", "options": {}}
+"""Stands for what is stored and no choice: people may edit the file."""
 
 
 def init_app(app: flask.Flask) -> None:
@@ -47,18 +50,18 @@ def settings() -> flask.typing.ResponseReturnValue:
     if not current_user.is_administrator:
         flask.abort(403, FORBIDDEN)
     definitions = _memory().plugins.definitions()
-    stored = _read(CHATBOT) or {"plugin": flask.current_app.config["CHAT_MEMORY_PLUGIN"], "options": {}}
-    plugin = flask.request.values.get("plugin", stored["plugin"]) or IN_THE_BROWSER
+    stored = _stored()
+    in_use = IN_THE_BROWSER if stored["plugin"] is None else stored["plugin"]
+    plugin = flask.request.values.get("plugin", in_use if in_use in definitions else IN_THE_BROWSER)
     if plugin != IN_THE_BROWSER and plugin not in definitions:
         flask.abort(400, "There is no such plugin.")
-    options = stored["options"] if plugin == stored["plugin"] else {}
     definition = definitions.get(plugin)
-    form = form_of(definition)(data=options)
+    form = form_of(definition)(data=stored["options"] if plugin == in_use else {})
     if form.validate_on_submit() and _store(form, definition):
         return flask.redirect(flask.url_for("settings", saved=1), 303)
-    is_unused = bool(stored["plugin"]) and _memory().plugin_for(CHATBOT) is None
+    is_unused = stored is UNREADABLE or in_use != IN_THE_BROWSER and _memory().plugin_for(CHATBOT) is None
     page = flask.render_template(
-        "settings.html", form=form, plugin=plugin, stored=stored, definitions=definitions, is_unused=is_unused
+        "settings.html", form=form, plugin=plugin, in_use=in_use, definitions=definitions, is_unused=is_unused
     )
     return page, 422 if form.is_submitted() else 200, {"Cache-Control": "private, no-store"}
 
@@ -72,14 +75,16 @@ def form_of(definition: PluginDefinition | None) -> type[FlaskForm]:
 def _field(option: OptionDefinition) -> t.Any:
     about = {"label": option.label, "description": option.help, "default": option.default}
     if option.choices:
-        return wtforms.SelectField(choices=list(option.choices), **about)
+        chosen = {str(choice): choice for choice in option.choices}
+        return wtforms.SelectField(choices=list(chosen), coerce=lambda text: chosen.get(str(text), text), **about)
     if option.type == "bool":
         return wtforms.BooleanField(**about)
     presence = Optional() if option.optional else InputRequired("This cannot be empty.")
-    if option.type == "int":
+    if option.type in ("int", "float"):
+        kind = wtforms.IntegerField if option.type == "int" else wtforms.FloatField
         least = NumberRange(min=option.minimum, message=f"The smallest number is {option.minimum}.")
         most = NumberRange(max=LARGEST, message="This number is too large.")
-        return wtforms.IntegerField(validators=[presence, least, most], **about)
+        return kind(validators=[presence, least, most], **about)
     return wtforms.StringField(validators=[presence], **about)
 
 
@@ -97,13 +102,30 @@ def _store(form: FlaskForm, definition: PluginDefinition | None) -> bool:
     return True
 
 
+def _stored() -> Choice:
+    """Return the choice that the page begins with."""
+    try:
+        choice = _read(CHATBOT)
+    except CorruptRecord:
+        return UNREADABLE
+    if choice is None:
+        config = flask.current_app.config
+        return {"plugin": config["CHAT_MEMORY_PLUGIN"], "options": config["CHAT_MEMORY_OPTIONS"]}
+    return choice
+
+
 def _read(chatbot: str) -> Choice | None:
-    return _memory().storage("settings").load(_key(chatbot))
+    choice = _memory().storage("settings").load(_key(chatbot))
+    if choice is None or isinstance(choice.get("plugin", ...), str | None) and isinstance(choice.get("options"), dict):
+        return choice
+    return UNREADABLE
 
 
 def _complete(plugin: str, options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """Add what only whoever runs the site decides, such as the address of a server."""
-    return {**flask.current_app.config["PLUGIN_OPTIONS"].get(plugin, {}), **options}
+    config = flask.current_app.config
+    configured = plugin == config["CHAT_MEMORY_PLUGIN"]
+    return {**(config["CHAT_MEMORY_OPTIONS"] if configured else config["PLUGIN_OPTIONS"].get(plugin, {})), **options}
 
 
 def _key(chatbot: str) -> str:

@@ -15,6 +15,7 @@ from .errors import UnknownPlugin as UnknownPlugin
 from .errors import UnknownThread as UnknownThread
 from .extension import ChatMemory as ChatMemory
 from .message import ChatMessage as ChatMessage
+from .plugins.abilities import CountsUsage as CountsUsage
 from .plugins.abilities import CurrentThread as CurrentThread
 from .plugins.abilities import DescribesThreads as DescribesThreads
 from .plugins.abilities import KeepsLiveTurns as KeepsLiveTurns
@@ -33,6 +34,7 @@ from .plugins.records import Renewal as Renewal
 from .plugins.records import Scope as Scope
 from .plugins.records import Thread as Thread
 from .plugins.records import ThreadChanges as ThreadChanges
+from .plugins.records import UsageDay as UsageDay
 from .plugins.registry import chat_memory_plugin as chat_memory_plugin
 from .plugins.registry import PluginDefinition as PluginDefinition
 from .storage.base import Storage as Storage

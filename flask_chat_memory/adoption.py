@@ -10,6 +10,8 @@ from .errors import StorageError
 from .plugins.abilities import MovesThreads
 from .plugins.base import ChatMemoryPlugin
 from .plugins.records import Scope
+from .signals import Announce
+from .signals import thread_adopted
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +33,10 @@ class LoggedIn(t.Protocol):
 
 
 def adopt_after_login(
-    visitor: LoggedIn, adopt: bool, plugins: cabc.Callable[[], cabc.Iterable[tuple[str, ChatMemoryPlugin]]]
+    visitor: LoggedIn,
+    adopt: bool,
+    plugins: cabc.Callable[[], cabc.Iterable[tuple[str, ChatMemoryPlugin]]],
+    announce: Announce,
 ) -> None:
     """Give the threads that the visitor had before the login to the user, or leave them, and drop the anonymous key.
 
@@ -48,7 +53,11 @@ def adopt_after_login(
         for chatbot, plugin in plugins():
             thread_id = visitor.anonymous_thread(chatbot)
             try:
-                left += _adopt(plugin, Scope(anonymous, chatbot), Scope(user, chatbot), thread_id)
+                source, target = Scope(anonymous, chatbot), Scope(user, chatbot)
+                there = thread_id is not None and plugin.has_thread(source, thread_id)
+                left += _adopt(plugin, source, target, thread_id)
+                if there and not plugin.has_thread(source, t.cast(str, thread_id)):
+                    announce(thread_adopted, owner=user, chatbot=chatbot, thread_id=thread_id, former_owner=anonymous)
             except StorageError:
                 logger.exception("anonymous threads could not be adopted; a later request tries again")
                 left += 1

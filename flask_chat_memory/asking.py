@@ -24,14 +24,19 @@ from .question import Question
 from .repeat import earlier_exchange
 from .short_term.chain import apply_chain
 from .short_term.history import History
+from .signals import Announce
+from .signals import thread_created
+from .titles import Titles
 from .turn import Turn
 from .visitor import Visitor
 
 
-def unstored_turn(chatbot: ChatbotSettings, visitor: Visitor, asked: Question, notice: str | None = None) -> Turn:
+def unstored_turn(
+    chatbot: ChatbotSettings, visitor: Visitor, asked: Question, announce: Announce, notice: str | None = None
+) -> Turn:
     """Return a turn of which the server keeps nothing.
 
-    :param notice: why, if it should be stored.
+    :param notice: why, where the chatbot stores its turns.
     """
     return Turn(
         id=new_id(),
@@ -43,12 +48,21 @@ def unstored_turn(chatbot: ChatbotSettings, visitor: Visitor, asked: Question, n
         owner=visitor.owner,
         notice=notice,
         clock=time.time,
+        announce=announce,
     )
 
 
-def stored_turn(chatbot: ChatbotSettings, visitor: Visitor, location: Location, asked: Question) -> Turn:
+def stored_turn(
+    chatbot: ChatbotSettings,
+    visitor: Visitor,
+    location: Location,
+    asked: Question,
+    titles: Titles,
+    announce: Announce,
+) -> Turn:
     """Store the question and return its turn; a repeat stores nothing and gets the answer that there is.
 
+    :param titles: for a thread that begins with the question.
     :raises RequestRefused: 409 for a repeat that cannot be answered now.
     :raises StorageError: if the store fails.
     """
@@ -64,7 +78,10 @@ def stored_turn(chatbot: ChatbotSettings, visitor: Visitor, location: Location, 
     if appended.repeated:
         question, answer = earlier_exchange(place, appended.sequence, question.text)
         return _earlier_turn(chatbot, place, question, answer, history)
-    return Turn(
+    if appended.sequence == 1:
+        scope = location.scope
+        announce(thread_created, owner=scope.owner, chatbot=scope.chatbot, thread_id=appended.thread_id)
+    turn = Turn(
         id=t.cast(str, question.turn),
         chatbot=chatbot.name,
         question=question,
@@ -75,7 +92,11 @@ def stored_turn(chatbot: ChatbotSettings, visitor: Visitor, location: Location, 
         place=place,
         on_disconnect=chatbot.on_disconnect,
         clock=plugin.clock,
+        announce=announce,
     )
+    if appended.sequence == 1:
+        titles.give(turn, place)
+    return turn
 
 
 def resumed_turn(chatbot: ChatbotSettings, place: Place, question: ChatMessage) -> Turn:

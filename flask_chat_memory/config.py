@@ -38,7 +38,17 @@ DEFAULTS: dict[str, t.Any] = {
     "CHAT_MEMORY_MAX_MESSAGE_CHARS": 32_000,
     "CHAT_MEMORY_ON_UNAVAILABLE": "refuse",
 }
-CHATBOT_KEYS = ("plugin", "options", "history", "system_prompt", "short_term", "greeting", "enabled", "on_disconnect")
+CHATBOT_KEYS = (
+    "plugin",
+    "options",
+    "history",
+    "system_prompt",
+    "short_term",
+    "greeting",
+    "enabled",
+    "on_disconnect",
+    "temporary",
+)
 _CHATBOT_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -57,6 +67,7 @@ class ChatbotSettings:
     :param plugin: None keeps the history in the browser.
     :param history: False keeps none at all.
     :param on_disconnect: what becomes of an answer whose reader has left: it stops, or is finished for a later reader.
+    :param temporary: a visitor may have a conversation of which nothing is stored.
     """
 
     name: str
@@ -67,6 +78,7 @@ class ChatbotSettings:
     greeting: str | None
     enabled: bool
     on_disconnect: t.Literal["stop", "finish"]
+    temporary: bool
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,7 +141,7 @@ def read_settings(config: cabc.MutableMapping[str, t.Any], registry: PluginRegis
     chatbots = _read_chatbots(config, registry, plugin)
     storages = read_storages(config, plugin.plugin if plugin else None, plugin.options if plugin else None)
     for chatbot in chatbots.values():
-        if chatbot.plugin and storages["conversation"] is None:
+        if chatbot.plugin and chatbot.history and storages["conversation"] is None:
             _check_storage(chatbot.plugin)
     return Settings(
         chatbots=types.MappingProxyType(chatbots),
@@ -211,6 +223,7 @@ def _read_chatbot(
         greeting=_typed(values, "greeting", str, None, where),
         enabled=_typed(values, "enabled", bool, True, where),
         on_disconnect=_choice({"on_disconnect": "stop", **values}, "on_disconnect", ("stop", "finish"), where),
+        temporary=_typed(values, "temporary", bool, False, where),
     )
 
 

@@ -20,25 +20,41 @@ from .location import Location
 from .message import ChatMessage
 from .plugins.abilities import CurrentThread
 from .plugins.base import ChatMemoryPlugin
+from .plugins.counting import model_calls
 from .plugins.records import Scope
 from .plugins.rules import check_range
 from .plugins.rules import sequence_of
 from .provider import Provider
 from .provider import run
+from .question import acted
 from .question import Mode
 from .question import NOT_TOLD
+from .question import Question
 from .question import read_question
 from .question import ShownThread
+from .question import wants_temporary
 from .response import NOT_STORED_NOTICE
+from .response import TEMPORARY_NOTICE
 from .running import find_question
 from .running import stop_turns
 from .short_term.view import by_turn
+from .signals import Announce
+from .signals import nobody
+from .signals import storage_unavailable
+from .signals import thread_deleted
+from .signals import turn_started
+from .threads import OwnThreads
+from .titles import MakeTitle
+from .titles import Titles
 from .turn import Turn
 from .unfinished import watch
+from .usage import Usage
 from .visitor import Visitor
 
 logger = logging.getLogger(__name__)
 
+BeforeTurn = cabc.Callable[["Conversation"], str | None]
+"""Looks at a turn that is about to begin; returns None, or a sentence that refuses it."""
 OVERLAP = 20
 """Messages that are read beyond a page, where turns that overlap may begin."""
 UNAVAILABLE = "The conversation cannot be stored just now. Please try again later."
@@ -59,7 +75,7 @@ class Page:
     cursor: int | None = None
 
 
-class Conversation:
+class Conversation(OwnThreads):
     """The exchange of one owner with one chatbot; works in a request, in a stream and in a worker.
 
     Making it writes nothing. Where nothing is kept on the server (``mode`` is not ``"server"``) the same calls store
@@ -76,7 +92,11 @@ class Conversation:
         plugin: ChatMemoryPlugin | None,
         visitor: Visitor,
         provider: Provider | None,
+        make_title: MakeTitle | None,
+        title: str | None,
         in_request: bool,
+        admission: cabc.Sequence[BeforeTurn] = (),
+        announce: Announce = nobody,
     ) -> None:
         self.chatbot = chatbot.name
         self._settings = settings
@@ -84,7 +104,10 @@ class Conversation:
         self._plugin = plugin
         self._visitor = visitor
         self._provider = provider
+        self._titles = Titles(title, make_title)
         self._in_request = in_request
+        self._admission = admission
+        self._announce = announce
 
     @property
     def mode(self) -> Mode:
@@ -92,11 +115,6 @@ class Conversation:
         if not self._chatbot.history:
             return "none"
         return "client" if self._plugin is None else "server"
-
-    @property
-    def threads(self) -> t.Literal["one", "many"]:
-        """Whether the owner has one ongoing thread with the chatbot, or many."""
-        return self._plugin.options.threads if self._plugin else "one"
 
     @property
     def owner(self) -> str | None:
@@ -141,26 +159,63 @@ class Conversation:
             cursor = sequence_of(messages[0])
         return Page(location.thread_id, by_turn(messages[start:]), settled.running, cursor)
 
-    def turn(self, question: str | ChatMessage | cabc.Mapping[str, t.Any] | None) -> Turn:
+    def usage(self) -> Usage:
+        """Return what the turns of the thread have cost, as far as they are still kept; what was imported counts, too.
+
+        Reads the whole thread. What the owner's turns have cost whatever became of their threads is told by
+        :meth:`ChatMemory.usage`.
+        """
+        calls = model_calls(self.history())
+        return Usage.sum(call.usage for call in calls if call.usage is not None)
+
+    def turn(self, question: str | ChatMessage | cabc.Mapping[str, t.Any] | None, *, by: str | None = None) -> Turn:
         """Take a question: store it, and return the turn that waits for the answer.
 
         :param question: a text, a user message, or the body that the page posted.
-        :raises RequestRefused: 400 and 413 for what is no question, 403 if the chatbot is switched off, 409 for the
-            repeat of a question that is still being answered, 503 if nothing can be stored.
+        :param by: who acts, if it is not the owner; kept as ``by`` in the metadata of the question.
+        :raises RequestRefused: 400 and 413 for what is no question, 403 if the chatbot is switched off, keeps no
+            temporary conversations, or refuses the turn, 409 for the repeat of a question that is still being
+            answered, 503 if nothing can be stored.
         """
-        asked = read_question(question, self._settings.max_message_chars, self.mode)
+        temporary = wants_temporary(question) and self.mode == "server"
+        asked = read_question(question, self._settings.max_message_chars, "client" if temporary else self.mode)
+        if by is not None:
+            asked = dataclasses.replace(asked, message=acted(asked.message, by))
+        self._admit(temporary)
+        turn = self._taken(asked, temporary)
+        if not turn.repeated:
+            self._announce(
+                turn_started, owner=turn.owner, chatbot=self.chatbot, thread_id=turn.thread_id, turn_id=turn.id
+            )
+        return turn
+
+    def _admit(self, temporary: bool = False) -> None:
+        """Refuse a turn before anything of it is stored.
+
+        :raises RequestRefused: 403.
+        """
         if not self._chatbot.enabled:
             raise RequestRefused(403, "This chatbot is switched off.")
-        if self._plugin is None:
-            return unstored_turn(self._chatbot, self._visitor, asked)
+        if temporary and not self._chatbot.temporary:
+            raise RequestRefused(403, "This chatbot has no temporary conversations.")
+        for function in self._admission:
+            refusal = function(self)
+            if refusal is not None:
+                raise RequestRefused(403, refusal)
+
+    def _taken(self, asked: Question, temporary: bool) -> Turn:
+        if self._plugin is None or temporary:
+            notice = TEMPORARY_NOTICE if temporary else None
+            return unstored_turn(self._chatbot, self._visitor, asked, self._announce, notice)
         scope = Scope(self._visitor.claim(), self.chatbot)
         location = Location(self._plugin, scope, self._visitor, asked.thread_id)
         try:
-            turn = stored_turn(self._chatbot, self._visitor, location, asked)
+            turn = stored_turn(self._chatbot, self._visitor, location, asked, self._titles, self._announce)
         except StorageError as error:
+            self._announce(storage_unavailable, owner=scope.owner, chatbot=self.chatbot)
             if self._settings.on_unavailable == "answer":
                 logger.exception("a turn goes on without its conversation")
-                return unstored_turn(self._chatbot, self._visitor, asked, NOT_STORED_NOTICE)
+                return unstored_turn(self._chatbot, self._visitor, asked, self._announce, NOT_STORED_NOTICE)
             if not self._in_request:
                 raise
             logger.exception("a turn was refused")
@@ -169,13 +224,14 @@ class Conversation:
             watch(turn)
         return turn
 
-    def send(self, question: str | ChatMessage) -> ChatMessage:
+    def send(self, question: str | ChatMessage, *, by: str | None = None) -> ChatMessage:
         """Ask the chatbot's provider and return its answer, which is stored.
 
+        :param by: who acts, as for :meth:`turn`.
         :raises ConfigurationError: if the chatbot has no provider.
         """
         provider = self.require_provider()
-        turn = self.turn(question)
+        turn = self.turn(question, by=by)
         for _ in turn.stream(run(provider, turn)):
             pass
         return t.cast(ChatMessage, turn.answer)
@@ -237,8 +293,8 @@ class Conversation:
             return None
         location = Location(self._plugin, Scope(self._visitor.claim(), self.chatbot), self._visitor)
         doomed = location.thread_id if thread_id is NOT_TOLD else thread_id
-        if doomed is not None:
-            self._plugin.delete_thread(location.scope, doomed)
+        if doomed is not None and self._plugin.delete_thread(location.scope, doomed):
+            self._announce(thread_deleted, owner=location.scope.owner, chatbot=self.chatbot, thread_id=doomed)
         if self.threads == "one" and isinstance(self._plugin, CurrentThread):
             current = self._plugin.current_thread(location.scope)
             if current is not None:

@@ -15,9 +15,11 @@ from .config import choose_plugin
 from .config import PluginSettings
 from .documents import Documents
 from .errors import ConfigurationError
+from .errors import StorageError
 from .plugins.base import ChatMemoryPlugin
 from .plugins.forks import rest_in_forks
 from .plugins.registry import PluginRegistry
+from .plugins.unreachable import UnreachablePlugin
 from .resolve import resolve
 
 logger = logging.getLogger(__name__)
@@ -55,15 +57,19 @@ class PluginInstances:
 
     def of_chatbot(self, app: flask.Flask, chatbot: ChatbotSettings) -> ChatMemoryPlugin | None:
         """Return the plugin of a chatbot; None keeps the history in the browser."""
-        loaded = self._loader(chatbot.name) if self._loader else None
+        try:
+            loaded = self._loader(chatbot.name) if self._loader else None
+        except StorageError as error:
+            return UnreachablePlugin(f"the settings of chatbot {chatbot.name} could not be loaded: {error}", error)
         if loaded is None:
             return self._instance(app, chatbot.plugin) if chatbot.plugin else None
         try:
             _check_choice(loaded)
+            options = loaded.get("options")
             chosen = choose_plugin(
                 self._registry,
-                loaded.get("plugin"),
-                loaded.get("options") or {},
+                loaded["plugin"],
+                {} if options is None else options,
                 "the settings loader's plugin",
                 "the settings loader's options",
             )

@@ -71,6 +71,22 @@ def read_question(
     return read
 
 
+def acted(message: ChatMessage, by: str) -> ChatMessage:
+    """Return a question that says who asked it in the name of its owner."""
+    return message.replace(metadata={**(message.metadata or {}), "by": by})
+
+
+def wants_temporary(question: object) -> bool:
+    """Tell whether a posted body asks for a turn of which nothing is stored.
+
+    :raises RequestRefused: 400 for what is neither yes nor no.
+    """
+    wanted = question.get("temporary") if isinstance(question, cabc.Mapping) else None
+    if wanted is not None and not isinstance(wanted, bool):
+        raise RequestRefused(400, "Temporary must be true or false.")
+    return bool(wanted)
+
+
 def shown_thread(body: cabc.Mapping[str, t.Any]) -> ShownThread:
     """Return the thread id that a page says it shows; what is no text cannot be one of ours."""
     value = body.get("thread_id", NOT_TOLD)

@@ -21,6 +21,7 @@ from .message import timestamp
 from .place import Place
 from .plugins.abilities import KeepsLiveTurns
 from .plugins.base import Clock
+from .plugins.counting import model_calls
 from .plugins.records import Scope
 from .plugins.rules import new_id
 from .response import add_headers
@@ -28,6 +29,10 @@ from .response import event_response
 from .response import json_response
 from .response import wants_json
 from .short_term.view import acceptable
+from .signals import Announce
+from .signals import nobody
+from .signals import storage_unavailable
+from .signals import turn_finished
 from .stream import AnswerStream
 from .usage import Usage
 
@@ -52,6 +57,7 @@ class Turn:
     :ivar model: the model that answered.
     :ivar repeated: the question was asked before, and no model needs to be called: ``answer`` is what was answered
         then, or None while that is going on; then :meth:`stream` and :meth:`response` follow it.
+    :ivar afterwards: is called once when the answer is stored.
     :ivar notice: ``not-stored`` if the store was down and the turn goes on without it.
     """
 
@@ -71,6 +77,7 @@ class Turn:
         on_disconnect: t.Literal["stop", "finish"] = "stop",
         notice: str | None = None,
         clock: Clock,
+        announce: Announce = nobody,
     ) -> None:
         self.id = id
         self.chatbot = chatbot
@@ -88,6 +95,8 @@ class Turn:
         self._following = following
         self._finishes = on_disconnect == "finish" and place is not None
         self._clock = clock
+        self._announce = announce
+        self._begun_at = clock()
         self._reply: ChatMessage | None = None
         self._recorded: list[ChatMessage] = []
         self._texts: list[str] = []
@@ -95,6 +104,7 @@ class Turn:
         self._streaming = False
         self.begun = False
         self.stopping = False
+        self.afterwards: cabc.Callable[[Turn], None] | None = None
         self._ending = threading.Lock()
         if self.lease and not self.repeated:
             leases.hold(self)
@@ -253,17 +263,38 @@ class Turn:
         with self._ending:
             if self.answer is None:
                 self.answer = self._answered(text, status)
-            if not self._stored and self._place is not None:
+            if not self._stored:
                 batch = [*self._recorded, self.answer]
                 try:
-                    appended = self._place.end(self.id, t.cast(str, self.question.id), batch)
+                    appended = self._place.end(self.id, t.cast(str, self.question.id), batch) if self._place else None
+                except StorageError:
+                    self._announce(storage_unavailable, owner=self.owner, chatbot=self.chatbot)
+                    raise
                 finally:
                     leases.release(self)
                 self._stored = True
-                if appended is not None and appended.repeated and not self._place.holds(appended, batch):
+                if appended and appended.repeated and self._place and not self._place.holds(appended, batch):
                     # A store that was down, or a clock that jumped, has let the lease run out.
                     raise StorageError("the turn was taken for dead and ended before its answer came")
+                self._tell_end(self.answer, stored=appended is not None)
+                if appended is not None and self.afterwards is not None:
+                    self.afterwards(self)
             return self.answer
+
+    def _tell_end(self, answer: ChatMessage, stored: bool) -> None:
+        calls = [call.usage for call in model_calls([*self._recorded, answer]) if call.usage is not None]
+        self._announce(
+            turn_finished,
+            owner=self.owner,
+            chatbot=self.chatbot,
+            thread_id=self.thread_id,
+            turn_id=self.id,
+            status=answer.status,
+            model=answer.model,
+            usage=Usage.sum(calls),
+            seconds=self._clock() - self._begun_at,
+            stored=stored,
+        )
 
     def _answered(self, text: str, status: str) -> ChatMessage:
         # A stream that ran to its end may have come from a message, which holds more than text.

@@ -8,6 +8,25 @@ import typing as t
 import msgspec
 
 
+class Counted(t.Protocol):
+    """Numbers of tokens; None is unknown."""
+
+    @property
+    def input(self) -> int | None: ...
+
+    @property
+    def output(self) -> int | None: ...
+
+    @property
+    def cached(self) -> int | None: ...
+
+    @property
+    def reasoning(self) -> int | None: ...
+
+    @property
+    def total(self) -> int | None: ...
+
+
 class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     """Token counts of one model call; None is unknown."""
 
@@ -16,6 +35,19 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
     cached: int | None = None
     reasoning: int | None = None
     total: int | None = None
+
+    @classmethod
+    def sum(cls, counted: cabc.Iterable[Counted]) -> Usage:
+        """Add up what is known; what is unknown adds nothing.
+
+        :param counted: usages, or days of a ledger. A total that is not told is input and output.
+        """
+        sums = dict.fromkeys(cls.__struct_fields__, 0)
+        for one in counted:
+            for name in ("input", "output", "cached", "reasoning"):
+                sums[name] += getattr(one, name) or 0
+            sums["total"] += tokens_in(one)
+        return cls(**sums)
 
     @classmethod
     def of(cls, value: object) -> Usage:
@@ -27,6 +59,11 @@ class Usage(msgspec.Struct, frozen=True, omit_defaults=True):
         if isinstance(value, Usage):
             return value
         return cls(**{name: _first_count(value, paths) for name, paths in _USAGE_PATHS.items()})
+
+
+def tokens_in(counted: Counted) -> int:
+    """Return the total, or input and output where it is not told."""
+    return counted.total if counted.total is not None else (counted.input or 0) + (counted.output or 0)
 
 
 _USAGE_PATHS = {

@@ -18,6 +18,7 @@ class EveryContract(
     contracts.ListsThreadsContract,
     contracts.DescribesThreadsContract,
     contracts.PurgesThreadsContract,
+    contracts.CountsUsageContract,
     contracts.ThreadsContract,
     contracts.ForkContract,
     contracts.ProcessContract,

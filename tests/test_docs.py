@@ -37,6 +37,7 @@ from flask_chat_memory.plugins.options import PluginOptions
 from flask_chat_memory.plugins.redis import RedisPlugin
 from flask_chat_memory.plugins.sqlalchemy import SQLAlchemyPlugin
 from flask_chat_memory.short_term.chain import KINDS
+from flask_chat_memory.testing import contracts
 from flask_chat_memory.web.labels import LABELS
 from flask_chat_memory.web.templating import chat_widget
 
@@ -256,6 +257,14 @@ def test_what_the_docs_write_passes_the_shipped_contract(page: pathlib.Path, tmp
     assert re.search(r"\d{2,} passed", run.stdout), run.stdout
 
 
+@pytest.mark.parametrize("page", CONTRACT_PAGES, ids=lambda page: page.stem)
+def test_every_contract_is_named(page: pathlib.Path) -> None:
+    names = [name for name in vars(contracts) if name.endswith("Contract")]
+    names = [name for name in names if ("Storage" in name) == (page.stem == "storage")]
+    assert len(names) > 4
+    assert [name for name in names if name not in page.read_text(encoding="utf-8")] == []
+
+
 def test_the_configuration_table_has_every_key_with_its_default() -> None:
     rows = table_of(DOCS / "configuration.md", "Keys")
 
@@ -276,9 +285,7 @@ def test_the_chatbot_table_has_the_defaults() -> None:
     literal = [(key.strip("`"), default) for key, default, _ in table_of(DOCS / "configuration.md", "Chatbots")]
 
     found = {key: value_of(default) for key, default in literal if "CHAT_MEMORY_" not in default}
-    assert found == {
-        key: getattr(chatbot, key) for key in ("history", "system_prompt", "greeting", "enabled", "on_disconnect")
-    }
+    assert found == {key: getattr(chatbot, key) for key in found}
 
 
 def described(definition: OptionDefinition) -> list[str]:

@@ -14,8 +14,8 @@ import pytest
 from flask_chat_memory import ChatMemoryPlugin
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import ConfigurationError
+from flask_chat_memory import CorruptRecord
 from flask_chat_memory import Scope
-from flask_chat_memory import StorageError
 from flask_chat_memory.plugins.documents import DocumentsPlugin
 from flask_chat_memory.storage.domains import segment
 from flask_chat_memory.storage.file import FileStorage
@@ -204,17 +204,28 @@ def test_created_at_stays_and_updated_at_moves() -> None:
     assert document["created_at"] < document["updated_at"]
 
 
-@pytest.mark.parametrize("messages", [7, [7], [{"role": "nobody"}], None])
-@pytest.mark.parametrize("more", [{}, {"sequences": [1]}, {"sequences": "1"}, {"append_keys": [1]}])
-def test_a_document_that_is_no_thread_is_reported(messages: object, more: Document) -> None:
+QUESTION = {"role": "user", "content": "x"}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        *({"messages": messages} for messages in (7, [7], [{"role": "nobody"}], None, "", {}, {"role": "user"})),
+        *({"messages": [QUESTION], "sequences": given} for given in ([1, 2], "1", [True], [1.5], ["1"], None)),
+        *({"messages": [QUESTION], "append_keys": given} for given in ([1], "k", None, {"k": [1]})),
+    ],
+    ids=str,
+)
+def test_a_document_that_is_no_thread_is_reported_and_kept(document: Document) -> None:
     storage = InMemoryStorage()
-    storage.save("conversations/@user%3a1/default/abc123", {"messages": messages, **more})
+    storage.save("conversations/@user%3a1/default/abc123", document)
     plugin = DocumentsPlugin({"storage": storage})
 
-    with pytest.raises(StorageError):
+    with pytest.raises(CorruptRecord):
         plugin.load_messages(OWNER, "abc123")
-    with pytest.raises(StorageError):
+    with pytest.raises(CorruptRecord):
         plugin.append_messages(OWNER, "abc123", exchange("1"))
+    assert storage.load("conversations/@user%3a1/default/abc123") == document
 
 
 def test_what_the_site_opened_stays_open(tmp_path: pathlib.Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import json
 import typing as t
 
 import pytest
@@ -135,6 +136,15 @@ def test_clean_up_goes_by_the_stored_time() -> None:
     assert domain.of_owner("user:1").list() == ["a/1"]
 
 
+def test_clean_up_passes_over_what_is_no_time() -> None:
+    storage = OwnStorage()
+    for place, time in enumerate([10**400, "10**400", "soon", "", True, None, [1], "9999-12-31T23:59:59-23:59"]):
+        storage.save(f"a/{place}", {"updated_at": time})
+    storage.save("b", {"updated_at": 10**400, "timestamp": "2026-01-01"})
+    assert storage.clean_up(4e9) == 1
+    assert not storage.exists("b")
+
+
 def test_any_text_is_one_segment_and_no_two_are_the_same() -> None:
     texts = [*OWNERS, *LIKE_ONE_ANOTHER, "%2e", ".%2e", "%2e."]
     segments = [segment(text) for text in texts]
@@ -185,6 +195,27 @@ def test_what_a_sites_own_storage_raises_arrives_as_a_storage_error(call: str) -
     with pytest.raises(StorageError, match=r"^the storage failed \(ConnectionError\)$") as caught:
         CALLS[call](domain_storage(FailingStorage(), "site"))
     assert isinstance(caught.value.__cause__, ConnectionError)
+
+
+def test_what_a_sites_own_storage_cannot_read_arrives_as_a_storage_error() -> None:
+    class Careless(OwnStorage):
+        def load(self, key: str) -> t.Any:
+            return json.loads(self.records[key])
+
+    storage = Careless({"site/a": b"{hidden words"})
+    with pytest.raises(StorageError, match=r"^the storage failed \(JSONDecodeError\)$"):
+        domain_storage(storage, "site").load("a")
+
+
+def test_a_sites_own_storage_may_yield_its_keys() -> None:
+    class Yielding(OwnStorage):
+        def list(self, pattern: str = "*") -> t.Any:
+            yield from super().list(pattern)
+
+    domain = domain_storage(Yielding(), "site")
+    for name in ("a", "b", "c"):
+        domain.save(name, {})
+    assert domain.list() == ["a", "b", "c"]
 
 
 def test_what_a_sites_own_storage_gives_must_be_a_document() -> None:

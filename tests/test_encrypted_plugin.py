@@ -235,21 +235,23 @@ def test_a_title_that_was_moved_or_changed_is_noticed() -> None:
     others = [title_of(kept, OWNER, "thread-2"), title_of(kept, STRANGER, THREAD), body, "in clear"]  # type: ignore[arg-type]
     for other in others:
         kept._threads.of_scopes[OWNER][THREAD].description["title"] = other
-        for read in (plugin.find_thread, lambda scope, _id: plugin.list_threads(scope)):
-            with pytest.raises(DecryptionFailed, match="the title of a thread cannot be read") as caught:
-                read(OWNER, THREAD)
-            assert other not in str(caught.value)
+        with pytest.raises(DecryptionFailed, match="the title of a thread cannot be read") as caught:
+            plugin.find_thread(OWNER, THREAD)
+        assert other not in str(caught.value)
+        listed = {thread.id: thread.title for thread in plugin.list_threads(OWNER)}
+        assert listed == {THREAD: None, "thread-2": "of user:1 in thread-2"}
     assert kept._threads.of_scopes[OWNER][THREAD].description["title"] == "in clear"
     assert title_of(plugin, OWNER, "thread-2") == "of user:1 in thread-2"
 
 
 def with_live_turns() -> tuple[AblePlugin, InMemoryPlugin]:
-    plugin = t.cast(AblePlugin, encrypted(InMemoryPlugin, threads="many"))
+    sealing = encrypted(InMemoryPlugin, {}, threads="many")
+    plugin = t.cast(AblePlugin, sealing)
     for name, thread_id in [("1", THREAD), ("2", THREAD), ("1", "thread-2")]:
         live = LiveTurn(name, f"q-{name}", f"a-{name}", plugin.clock() + 30)
         plugin.start_turn(OWNER, thread_id, ask(name), key=f"question:{name}", live=live)
         plugin.renew_turns([Renewal(OWNER, thread_id, name, f"{SECRET} {name} {thread_id}")], plugin.clock() + 30)
-    return plugin, t.cast(InMemoryPlugin, wrapped(plugin))
+    return plugin, t.cast(InMemoryPlugin, wrapped(sealing))
 
 
 def test_the_text_of_a_running_turn_is_hidden() -> None:
@@ -327,9 +329,17 @@ def test_to_save_a_thread_again_encrypts_it_with_the_first_key() -> None:
     both, new = encrypted("in_memory", {}, keys=[NEW, OLD]), encrypted("in_memory", {}, keys=[NEW])
     old = encrypted("in_memory", {}, keys=[OLD])
     new._wrapped = old._wrapped = wrapped(both)
-    old.append_messages(OWNER, THREAD, exchange("1"))
+    old.append_messages(OWNER, THREAD, exchange("1"), key="k")
+    able, write = t.cast(AblePlugin, new), t.cast(AblePlugin, both)
+    t.cast(AblePlugin, old).update_thread(OWNER, THREAD, title="old")
     both.save_messages(OWNER, THREAD, both.load_messages(OWNER, THREAD))
+    assert [thread.title for thread in able.list_threads(OWNER)] == [None]
+    write.update_thread(OWNER, THREAD, title=title_of(write, OWNER, THREAD))
     assert_same(new.load_messages(OWNER, THREAD), exchange("1"))
+    assert [thread.title for thread in able.list_threads(OWNER)] == ["old"]
+    again = new.append_messages(OWNER, THREAD, exchange("1"), key="k")
+    assert again is not None
+    assert again.repeated
 
 
 def test_a_wrong_key_destroys_nothing() -> None:

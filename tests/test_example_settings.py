@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import pathlib
 import re
 import typing as t
 
@@ -11,6 +12,10 @@ import pytest
 from flask.testing import FlaskClient
 from werkzeug.test import TestResponse
 
+from example_app.settings import form_of
+from flask_chat_memory import Option
+from flask_chat_memory import PluginDefinition
+from flask_chat_memory import PluginOptions
 from flask_chat_memory.plugins.file import FilePlugin
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
 from flask_chat_memory.plugins.sqlalchemy import SQLAlchemyPlugin
@@ -184,3 +189,84 @@ def test_a_stored_choice_that_cannot_be_used_is_reported(app: flask.Flask, admin
         memory_of(app).storage("settings").save("chatbot-support", {"plugin": "file", "options": {"expiry": "soon"}})
     assert plugin_of(app) is None
     assert "cannot be used" in administrator.get(PAGE).text
+    assert "Saved" not in administrator.get(PAGE, query_string={"saved": 1}).text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("{half", "[]", "{}", '{"plugin": "file"}', '{"plugin": 7, "options": {}}', '{"options": {}}'),
+        *('{"plugin": ["file"], "options": {}}', '{"plugin": "file", "options": []}'),
+        *('{"plugin": "file", "options": null}', '{"plugin": "papyrus", "options": {}}'),
+    ],
+)
+def test_a_damaged_choice_takes_down_neither_the_site_nor_the_page_that_mends_it(
+    app: flask.Flask, administrator: FlaskClient, tmp_path: pathlib.Path, text: str
+) -> None:
+    choose(administrator, "sqlalchemy")
+    [file] = tmp_path.rglob("chatbot-support.json")
+    file.write_text(text)
+    assert administrator.get("/").status_code == 200
+    assert administrator.get("/chat-memory/support/history").status_code in (200, 503)
+    assert "cannot be used" in administrator.get(PAGE).text
+    assert file.read_text() == text
+    assert choose(administrator, "file").status_code == 303
+    assert isinstance(plugin_of(app), FilePlugin)
+
+
+@pytest.mark.parametrize("plugin", [FilePlugin, "flask_chat_memory.plugins.file:FilePlugin"])
+def test_a_plugin_that_the_registry_does_not_list_is_said_to_be_in_use(
+    make_app: cabc.Callable[..., flask.Flask], plugin: t.Any
+) -> None:
+    client = make_app(CHAT_MEMORY_PLUGIN=plugin).test_client()
+    log_in(client)
+    page = client.get(PAGE)
+    assert page.status_code == 200
+    assert "a plugin that is not in this list" in page.text
+    assert "(in use)" not in page.text
+
+
+def test_the_options_of_the_configuration_are_shown_and_stay(
+    make_app: cabc.Callable[..., flask.Flask], tmp_path: pathlib.Path
+) -> None:
+    app = make_app(CHAT_MEMORY_PLUGIN="file", CHAT_MEMORY_OPTIONS={"folder": "of-the-site", "expiry": 3600})
+    client = app.test_client()
+    log_in(client)
+    assert 'value="3600"' in client.get(PAGE).text
+    choose(client, "file", max_threads="7")
+    options = plugin_of(app).options
+    assert (options.folder, options.expiry, options.max_threads) == (str(tmp_path / "of-the-site"), 3600, 7)
+
+
+def test_a_plugin_with_an_address_may_be_the_configured_one(make_app: cabc.Callable[..., flask.Flask]) -> None:
+    app = make_app(CHAT_MEMORY_PLUGIN="redis", PLUGIN_OPTIONS={"redis": {"url": "redis://127.0.0.1:1/0"}})
+    assert plugin_of(app).options.url == "redis://127.0.0.1:1/0"
+
+
+class Options(PluginOptions, frozen=True, kw_only=True):
+    share: t.Annotated[float, Option(label="Share", minimum=0, editable=True)] = 0.5
+    copies: t.Annotated[t.Literal[1, 2], Option(label="Copies", editable=True)] = 1
+    wide: t.Annotated[bool, Option(label="Wide", editable=True)] = True
+
+
+@pytest.mark.parametrize(
+    ("sent", "refused"),
+    [
+        ({"share": "0.25", "copies": "2"}, []),
+        ({"share": "much"}, ["share"]),
+        ({"share": "-1"}, ["share"]),
+        ({"share": "nan", "copies": "3"}, ["copies", "share"]),
+    ],
+)
+def test_a_form_has_a_field_for_each_type(app: flask.Flask, sent: dict[str, str], refused: list[str]) -> None:
+    class Typed(FilePlugin):
+        pass
+
+    Typed.Options = Options  # type: ignore[assignment,misc]
+    fields = {"threads": "one", "max_threads": "5", "share": "1", "copies": "1"}
+    with app.test_request_context(method="POST", data={**fields, **sent}):
+        form = form_of(PluginDefinition("typed", "Typed", "", Typed))(meta={"csrf": False})
+        assert form.validate() is not bool(refused)
+        assert sorted(form.errors) == refused
+        if not refused:
+            assert (form.share.data, form.copies.data, form.wide.data) == (0.25, 2, False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc as cabc
 import contextlib
 import json
 import os
@@ -108,6 +109,7 @@ def test_what_is_corrupt_but_not_torn_is_reported_and_kept(
     with pytest.raises(CorruptRecord) as caught:
         plugin.load_messages(OWNER, THREAD)
     assert "question" not in str(caught.value)
+    assert f"conversations/{body.parent.name}/{body.stem}" in str(caught.value)
     if line == 3:
         with pytest.raises(CorruptRecord):
             plugin.append_messages(OWNER, THREAD, [ask("3")])
@@ -319,15 +321,46 @@ def test_the_cap_on_messages_bounds_the_file(tmp_path: pathlib.Path) -> None:
     assert sum(after < before for before, after in zip(sizes, sizes[1:], strict=False)) < 10
 
 
+def import_all(plugin: FilePlugin, messages: list[ChatMessage]) -> None:
+    plugin.append_messages(OWNER, THREAD, messages, key="import:1")
+
+
+def save_and_ask(plugin: FilePlugin, messages: list[ChatMessage]) -> None:
+    plugin.save_messages(OWNER, THREAD, messages)
+    # As many keys as are remembered.
+    for number in range(100):
+        plugin.append_messages(OWNER, THREAD, [ask(f"k{number}")], key=f"question:k{number}")
+
+
+def ask_and_save(plugin: FilePlugin, messages: list[ChatMessage]) -> None:
+    plugin.append_messages(OWNER, THREAD, [ask("first")], key="question:first")
+    plugin.save_messages(OWNER, THREAD, messages)
+
+
+def ask_and_append(plugin: FilePlugin, messages: list[ChatMessage]) -> None:
+    plugin.append_messages(OWNER, THREAD, [ask("first")], key="question:first")
+    for place in range(0, len(messages), 50):
+        plugin.append_messages(OWNER, THREAD, messages[place : place + 50])
+
+
+LONG: dict[str, cabc.Callable[[FilePlugin, list[ChatMessage]], None]] = {
+    "many keys at the end": save_and_ask,
+    "imported": import_all,
+    "saved after its only key": ask_and_save,
+    "grown without keys": ask_and_append,
+}
+
+
 @pytest.mark.skipif(not os.path.exists("/proc/self/io"), reason="the system does not count what a process reads")
-def test_the_cost_of_a_turn_does_not_grow_with_the_thread(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("make_long", LONG.values(), ids=list(LONG))
+def test_the_cost_of_a_turn_does_not_grow_with_the_thread(
+    tmp_path: pathlib.Path, make_long: cabc.Callable[[FilePlugin, list[ChatMessage]], None]
+) -> None:
     read: dict[int, list[int]] = {}
     for length in (10, 1000, 20_000):
         plugin = make(tmp_path / str(length))
-        plugin.save_messages(OWNER, THREAD, [message for n in range(length // 2) for message in exchange(str(n))])
-        # As many keys as are remembered, so that no thread has fewer to look through.
-        for number in range(100):
-            plugin.append_messages(OWNER, THREAD, [ask(f"k{number}")], key=f"question:k{number}")
+        messages = [message for n in range(length // 2) for message in exchange(str(n))]
+        make_long(plugin, messages)
         calls = (
             lambda plugin=plugin: plugin.load_messages(OWNER, THREAD, limit=20),
             lambda plugin=plugin: plugin.load_current(OWNER, limit=20),

@@ -152,6 +152,8 @@ def test_a_kill_at_any_write_leaves_the_old_or_the_new(tmp_path: pathlib.Path, c
         make_change(plugin)
         if change in ("move", "delete", "clear", "describe", "purge"):
             assert seen(folder, options) == after
+        if change == "end":
+            assert [line.turns for line in plugin.list_usage(OWNER)] == [1]
         appended = plugin.append_messages(Scope("user:3"), THREAD, [ask("next")])
         assert appended == Appended(THREAD, 1)
         if not died:

@@ -37,6 +37,7 @@ class TestInMemory(
     contracts.ListsThreadsContract,
     contracts.DescribesThreadsContract,
     contracts.PurgesThreadsContract,
+    contracts.CountsUsageContract,
     contracts.ThreadsContract,
     contracts.ForkContract,
 ):

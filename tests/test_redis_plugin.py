@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import collections.abc as cabc
+import contextlib
 import dataclasses
 import functools
 import logging
@@ -77,8 +78,13 @@ def texts(messages: cabc.Iterable[ChatMessage]) -> list[str]:
     return [message.text for message in messages]
 
 
-def keys_of(client: redis.Redis, prefix: str) -> list[str]:
+def all_keys(client: redis.Redis, prefix: str) -> list[str]:
     return sorted(client.scan_iter(f"{escaped(prefix)}*", count=1000))
+
+
+def keys_of(client: redis.Redis, prefix: str) -> list[str]:
+    """Return the keys but the ledgers, which outlive the threads."""
+    return [key for key in all_keys(client, prefix) if not key.endswith(":usage")]
 
 
 def contents(client: redis.Redis, prefix: str) -> dict[str, t.Any]:
@@ -117,6 +123,7 @@ WRITES = ("append", "answer", "start", "end", "save", "clear", "delete", "move")
         ({"url": "http://:hunter2@localhost"}, "no URL of Redis"),
         ({"url": "redis://:hunter2@localhost:port/0"}, "no URL of Redis"),
         ({"url": "redis://:hunter2@localhost/0?socket_timeout=soon"}, "no URL of Redis"),
+        ({"url": "redis+cluster://localhost?read_from_replicas=true"}, "read from primaries"),
         ({"url": "redis://localhost/3", "cluster": True}, "neither a socket file nor a database number"),
         ({"url": "unix:///run/redis.sock", "cluster": True}, "neither a socket file nor a database number"),
         ({"client": "redis://localhost"}, "must be a redis.Redis"),
@@ -158,9 +165,11 @@ def test_all_keys_of_a_scope_are_in_one_slot_and_name_nothing_of_a_visitor(
 def test_every_type_is_the_one_that_is_looked_for(
     make_plugin: MakePlugin, client: redis.Redis, key_prefix: str
 ) -> None:
-    make_plugin().append_messages(OWNER, THREAD, exchange("1"), key="k")
+    plugin = make_plugin()
+    CALLS["append"](plugin)
+    CALLS["answer"](plugin)
     expected = types_of(index_name(key_prefix, OWNER), thread_digest(THREAD))
-    assert {name: client.type(name) for name in keys_of(client, key_prefix)} == expected
+    assert {name: client.type(name) for name in all_keys(client, key_prefix)} == expected
 
 
 def test_all_keys_have_one_deadline_which_every_write_refreshes(
@@ -329,8 +338,9 @@ def test_a_corrupt_message_is_reported_and_kept(
     client.lset(f"{index_name(key_prefix, OWNER)}:{thread_digest(THREAD)}:messages", 1, element)
     before = contents(client, key_prefix)
     for load in ("load", "load before", "load after", "load current"):
-        with pytest.raises(CorruptRecord):
+        with pytest.raises(CorruptRecord) as caught:
             CALLS[load](plugin)
+        assert index_name(key_prefix, OWNER) in str(caught.value)
     assert contents(client, key_prefix) == before
 
 
@@ -376,6 +386,14 @@ def test_numbers_beyond_what_a_score_holds_are_refused(make_plugin: MakePlugin) 
         plugin.save_messages(OWNER, THREAD, [user("1").numbered(2**53 + 1)])
 
 
+@contextlib.contextmanager
+def undeletable(monkeypatch: pytest.MonkeyPatch) -> cabc.Iterator[None]:
+    """Let a move end when the old thread is to be deleted after it was copied."""
+    with monkeypatch.context() as patch:
+        patch.setattr(scripts, "DELETE", None)
+        yield
+
+
 @pytest.mark.parametrize("messages", [[], exchange("late")])
 @pytest.mark.parametrize("has_conversation", [False, True])
 def test_a_move_that_was_interrupted_is_repeated_with_the_same_result(
@@ -390,11 +408,8 @@ def test_a_move_that_was_interrupted_is_repeated_with_the_same_result(
     if has_conversation:
         plugin.append_messages(OTHER, "thread-2", exchange("2"))
         expected = exchange("2") + expected
-    with monkeypatch.context() as patch:
-        # The old thread cannot be deleted after it was copied.
-        patch.setattr(scripts, "DELETE", None)
-        with pytest.raises(AttributeError):
-            plugin.move_threads(OWNER, OTHER)
+    with undeletable(monkeypatch), pytest.raises(AttributeError):
+        plugin.move_threads(OWNER, OTHER)
     if messages:
         plugin.append_messages(OWNER, THREAD, messages)
     assert plugin.move_threads(OWNER, OTHER) == 0
@@ -402,6 +417,21 @@ def test_a_move_that_was_interrupted_is_repeated_with_the_same_result(
     assert current == ("thread-2" if has_conversation else THREAD)
     assert found == expected
     assert not plugin.has_thread(OWNER, THREAD)
+
+
+def test_a_move_that_is_repeated_counts_no_tokens_twice(
+    make_plugin: MakePlugin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin = make_plugin()
+    used = ChatMessage("assistant", "1", usage={"total": 10})
+    plugin.append_messages(OWNER, THREAD, [user("1"), used])
+    plugin.append_messages(OTHER, "thread-2", [user("2")])
+    with undeletable(monkeypatch), pytest.raises(AttributeError):
+        plugin.move_threads(OWNER, OTHER)
+    plugin.append_messages(OWNER, THREAD, [used])
+    plugin.move_threads(OWNER, OTHER)
+    [thread] = plugin.list_threads(OTHER)
+    assert (thread.messages, thread.tokens) == (4, 20)
 
 
 def test_only_an_ongoing_thread_is_the_ongoing_one_after_a_move(make_plugin: MakePlugin) -> None:
@@ -551,6 +581,37 @@ def test_going_through_all_threads_meets_no_foreign_key(
     assert list(plugin.all_threads()) == []
     plugin.append_messages(OTHER, THREAD, exchange("1"))
     assert [scope for scope, _ in plugin.all_threads()] == [OTHER]
+
+
+def test_going_through_all_threads_meets_no_foreign_key_of_the_same_prefix(
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str
+) -> None:
+    plugin = make_plugin()
+    plugin.append_messages(OWNER, THREAD, exchange("1"))
+    foreign = [f"{key_prefix}{{shop}}:cart:about".encode(), key_prefix.encode() + b"{\xff}:\xfe:about"]
+    for name in foreign:
+        client.set(name, "x")
+    try:
+        assert [scope for scope, _ in plugin.all_threads()] == [OWNER]
+        assert sum(purged.threads for purged in plugin.purge_threads(plugin.clock() + 1)) == 1
+    finally:
+        # Both are still there.
+        assert client.delete(*foreign) == 2
+
+
+@pytest.mark.parametrize("about", [{"created": "long ago"}, {"owner": b"\xff"}, {"owner": ""}], ids=str)
+def test_a_description_that_cannot_be_read_is_reported(
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str, about: t.Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    plugin = make_plugin()
+    plugin.append_messages(OWNER, THREAD, exchange("1"))
+    index = index_name(key_prefix, OWNER)
+    client.hset(f"{index}:{thread_digest(THREAD)}:about", mapping=about)
+    with pytest.raises(CorruptRecord, match="description"):
+        plugin.find_thread(OWNER, THREAD)
+    assert plugin.list_threads(OWNER) == []
+    assert caplog.text.count("description of a thread cannot be read") == 1
+    assert list(plugin.all_threads()) == []
 
 
 def test_an_entry_without_a_thread_is_dropped_by_the_list(

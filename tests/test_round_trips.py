@@ -45,8 +45,10 @@ def site(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> cabc.Iterato
 @pytest.fixture
 def trips(site: Site, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Note each round trip from now on, after a turn that has made tables and scripts known."""
-    site.start().turn("before").finish("that")
+    turn = site.start().turn("before")
     leases.renew()
+    assert site.start().stop()
+    turn.finish("that")
     noted: list[str] = []
     plugin = site.plugin
     if plugin.id == "redis":

@@ -17,6 +17,7 @@ from flask_chat_memory import LiveTurn
 from flask_chat_memory import Renewal
 from flask_chat_memory import Scope
 from flask_chat_memory import StorageError
+from flask_chat_memory.plugins.sql.tables import thread_key
 from flask_chat_memory.plugins.sqlalchemy import SQLAlchemyPlugin
 
 OWNER = Scope("user:1")
@@ -183,6 +184,32 @@ def test_an_append_waits_for_a_writer_that_holds_the_lock(
     assert texts(plugin.load_messages(OWNER, "thread-1")) == ["1", "2"]
 
 
+@pytest.mark.parametrize(
+    ("content", "words"), [(b"no database " * 500, "is no database of SQLite"), (None, "cannot be opened")]
+)
+def test_a_file_that_cannot_be_used_is_told_by_name(
+    make_plugin: MakePlugin, path: pathlib.Path, content: bytes | None, words: str
+) -> None:
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_bytes(content)
+    with pytest.raises(StorageError, match=f"'chat.sqlite3' {words}"):
+        make_plugin().append_messages(OWNER, "thread-1", [user("secret")])
+    assert content is None or path.read_bytes() == content
+
+
+def test_a_message_that_cannot_be_read_is_told_by_its_thread(
+    make_plugin: MakePlugin, database: sqlite3.Connection
+) -> None:
+    plugin = make_plugin()
+    plugin.append_messages(OWNER, "thread-1", [user("1")])
+    database.execute("UPDATE chat_memory_message SET body = 'hidden words'")
+    with pytest.raises(CorruptRecord, match=f"message 1 .*{thread_key(OWNER, 'thread-1')}") as caught:
+        plugin.load_messages(OWNER, "thread-1")
+    assert "hidden" not in str(caught.value)
+
+
 def test_a_lock_that_lasts_is_a_storage_error_and_nothing_is_stored(
     make_plugin: MakePlugin, make_engine: cabc.Callable[..., sa.Engine], database: sqlite3.Connection
 ) -> None:
@@ -193,7 +220,7 @@ def test_a_lock_that_lasts_is_a_storage_error_and_nothing_is_stored(
         plugin.append_messages(OWNER, "thread-1", [user("secret")], key="k")
     assert isinstance(caught.value.__cause__, sqlite3.OperationalError)
     assert not isinstance(caught.value, CorruptRecord)
-    assert "locked" not in str(caught.value)
+    assert "'chat.sqlite3' is busy" in str(caught.value)
     assert "secret" not in str(caught.value)
     database.execute("ROLLBACK")
     appended = plugin.append_messages(OWNER, "thread-1", [user("2")], key="k")

@@ -16,6 +16,7 @@ from flask_chat_memory import ConfigurationError
 from flask_chat_memory import LiveTurn
 from flask_chat_memory import Renewal
 from flask_chat_memory import StorageError
+from flask_chat_memory.errors import CorruptRecord
 from flask_chat_memory.plugins.sql.engines import check_url
 from flask_chat_memory.plugins.sqlalchemy import define_tables
 from flask_chat_memory.plugins.sqlalchemy import SQLAlchemyPlugin
@@ -123,34 +124,53 @@ def test_a_dropped_connection_goes_unnoticed(
         assert result is True
 
 
+Hook = cabc.Callable[[t.Any, str], None]
+
+
+def lost_connection(place: Place) -> Exception:
+    return psycopg.OperationalError("lost") if place.is_postgresql else pymysql.err.OperationalError(2013, "lost")
+
+
+def hooked_engine(
+    place: Place, before: Hook = lambda cursor, text: None, after: Hook = lambda cursor, text: None
+) -> sa.Engine:
+    """Return an engine that calls something before and after each statement of its cursors."""
+
+    def text_of(query: t.Any) -> str:
+        return query if isinstance(query, str) else bytes(query).decode()
+
+    class PostgreSQLCursor(psycopg.Cursor[t.Any]):
+        def execute(self, query: t.Any, *arguments: t.Any, **options: t.Any) -> t.Any:
+            before(self, text_of(query))
+            result = super().execute(query, *arguments, **options)
+            after(self, text_of(query))
+            return result
+
+    class MariaDBCursor(pymysql.cursors.Cursor):
+        def execute(self, query: t.Any, args: t.Any = None) -> int:
+            before(self, text_of(query))
+            result = super().execute(query, args)
+            after(self, text_of(query))
+            return result
+
+    if place.is_postgresql:
+        return place.make_engine(connect_args={"cursor_factory": PostgreSQLCursor})
+    return place.make_engine(connect_args={"cursorclass": MariaDBCursor})
+
+
 def losing_engine(place: Place, words: tuple[str, ...], lost: list[str]) -> sa.Engine:
     """Return an engine whose connection is lost when a statement that begins with one of the words is done.
 
     :param lost: what was lost so far; once is enough.
     """
 
-    def lose(cursor: t.Any, query: object, error: Exception) -> None:
-        text = query if isinstance(query, str) else bytes(t.cast(bytes, query)).decode()
+    def lose(cursor: t.Any, text: str) -> None:
         if not lost and text.lstrip().startswith(words):
             lost.append(text)
             cursor.connection.close()
-            raise error
+            raise lost_connection(place)
 
-    class PostgreSQLCursor(psycopg.Cursor[t.Any]):
-        def execute(self, query: t.Any, *arguments: t.Any, **options: t.Any) -> t.Any:
-            result = super().execute(query, *arguments, **options)
-            lose(self, query, psycopg.OperationalError("lost"))
-            return result
-
-    class MariaDBCursor(pymysql.cursors.Cursor):
-        def execute(self, query: t.Any, args: t.Any = None) -> int:
-            result = super().execute(query, args)
-            lose(self, query, pymysql.err.OperationalError(2013, "lost"))
-            return result
-
-    if place.is_postgresql:
-        return place.make_engine(connect_args={"cursor_factory": PostgreSQLCursor})
-    return place.make_engine(connect_args={"cursorclass": MariaDBCursor})
+    return hooked_engine(place, after=lose)
 
 
 COMMITTED = ("WITH asked", "COMMIT")
@@ -188,6 +208,42 @@ def test_an_append_without_a_key_is_not_doubled(place: Place) -> None:
         plugin.append_messages(OWNER, "thread-1", exchange("1"))
     assert len(lost) == 1
     assert len(plugin.load_messages(OWNER, "thread-1")) == 4
+
+
+def test_a_conflict_at_the_commit_keeps_nobody_out(place: Place) -> None:
+    conflicts: list[str] = []
+
+    def refuse(_cursor: object, text: str) -> None:
+        if text == "COMMIT" and len(conflicts) < 5:
+            conflicts.append(text)
+            raise psycopg.errors.SerializationFailure if place.is_postgresql else pymysql.err.OperationalError(1213)
+
+    other = place.make_plugin()
+    other.has_thread(OWNER, "thread-1")
+    plugin = place.make_plugin(engine=hooked_engine(place, before=refuse))
+    with pytest.raises(StorageError):
+        plugin.append_messages(OWNER, "thread-1", exchange("1"), key="1")
+    assert len(conflicts) == 5
+    assert other.append_messages(OWNER, "thread-1", exchange("1"), key="1") == Appended("thread-1", 1)
+
+
+def test_a_server_that_lets_in_and_answers_nothing_is_not_asked_for_ever(place: Place) -> None:
+    asked: list[str] = []
+
+    def drop(cursor: t.Any, text: str) -> None:
+        if asked:
+            assert len(asked) < 20
+            asked.append(text)
+            cursor.connection.close()
+            raise lost_connection(place)
+
+    plugin = place.make_plugin(engine=hooked_engine(place, before=drop))
+    plugin.append_messages(OWNER, "thread-1", exchange("1"), key="1")
+    asked.append("from now on")
+    with pytest.raises(StorageError):
+        plugin.load_messages(OWNER, "thread-1")
+    with pytest.raises(StorageError):
+        plugin.append_messages(OWNER, "thread-1", exchange("2"), key="2")
 
 
 def test_a_connection_that_is_lost_in_the_middle_leaves_nothing_behind(place: Place) -> None:
@@ -315,6 +371,33 @@ def test_what_the_site_sets_at_every_checkout_holds(place: Place) -> None:
     assert len(place.make_plugin().load_messages(OWNER, "thread-1")) == 2
 
 
+def test_what_the_site_reads_at_every_checkout_is_in_nobodys_way(place: Place) -> None:
+    place.run("CREATE TABLE site (id INT)")
+    engine = place.make_engine()
+
+    @sa.event.listens_for(engine, "checkout")
+    def look(connection: t.Any, *_facts: object) -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM site")
+
+    every_call(place.make_plugin(engine=engine))
+
+
+@pytest.mark.parametrize("place", ["mariadb"], indirect=True)
+def test_a_charset_that_lacks_scripts_is_refused(place: Place) -> None:
+    url = check_url(place.url).update_query_dict({"charset": "utf8"})
+    engine = sa.create_engine(url)
+    with pytest.raises(ConfigurationError, match="'utf8'.*use charset=utf8mb4"):
+        place.make_plugin(engine=engine)
+    # It may be set where the plugin does not see it before it connects.
+    hidden = place.make_engine(connect_args={"charset": "utf8", "init_command": "SET sql_mode = ''"})
+    with pytest.raises(StorageError, match="'utf8'.*use 'utf8mb4'"):
+        place.make_plugin(engine=hidden).append_messages(OWNER, "thread-1", [user("a 😀 b")], key="1")
+    plugin = place.make_plugin(url=url.render_as_string(hide_password=False))
+    plugin.append_messages(OWNER, "thread-1", [user("a 😀 b")], key="1")
+    assert texts(plugin.load_messages(OWNER, "thread-1")) == ["a 😀 b"]
+
+
 def changed(place: Place, what: str) -> tuple[str, str]:
     """Return a URL at which something is wrong, and what the error says of it."""
     url = check_url(place.url)
@@ -343,6 +426,25 @@ def test_a_server_that_refuses_is_told_by_name(place: Place, what: str) -> None:
         assert f"{parsed.database!r} at {parsed.host}:{parsed.port}" in str(caught.value)
         assert "secret" not in str(caught.value)
         assert "nobody" not in str(caught.value)
+
+
+@pytest.mark.parametrize("host", ["database", "password", "role"])
+def test_a_host_is_not_taken_for_what_is_wrong(place: Place, host: str) -> None:
+    url = check_url(place.url).set(host=f"{host}.invalid").render_as_string(hide_password=False)
+    with pytest.raises(StorageError, match="cannot be reached"):
+        place.make_plugin(url=url).load_messages(OWNER, "thread-1")
+
+
+@pytest.mark.parametrize("call", ["load", "current", "move"])
+def test_a_message_that_cannot_be_read_is_told_by_its_thread(place: Place, call: str) -> None:
+    plugin = place.make_plugin()
+    for scope in (OWNER, OTHER):
+        plugin.append_messages(scope, "thread-1", exchange("1"))
+    place.run("UPDATE chat_memory_message SET body = 'hidden words'")
+    with pytest.raises(CorruptRecord, match=r"message \d .*thread_key") as caught:
+        CALLS[call](plugin)
+    assert "hidden" not in str(caught.value)
+    assert place.run("SELECT DISTINCT body FROM chat_memory_message") == [("hidden words",)]
 
 
 def test_missing_tables_are_told_by_code(place: Place) -> None:

@@ -173,6 +173,15 @@ def test_a_sites_storage_may_have_options_of_its_own(stores: Stores) -> None:
     assert text == "CHAT_MEMORY_STORAGE has no option 'sise'; the options are: size, folder"
 
 
+class Addressed(OwnStorage):
+    def __init__(self, url: str) -> None: ...
+
+
+class Strange(OwnStorage):
+    class Options:
+        url = ""
+
+
 class Half(Storage):
     def load(self, key: str) -> None: ...
 
@@ -217,8 +226,14 @@ class Half(Storage):
         ({"STORAGE": {"type": "file", "folder": ""}}, "CHAT_MEMORY_STORAGE: file: folder '' is no path"),
         (
             {"STORAGE": {"type": PATH, "a": 1}},
-            "CHAT_MEMORY_STORAGE: OwnStorage has no Options; give an instance of it instead of a dict",
+            "CHAT_MEMORY_STORAGE: OwnStorage has no Options; give an instance of it",
         ),
+        ({"STORAGE": Addressed}, "CHAT_MEMORY_STORAGE: Addressed has no Options; give an instance of it"),
+        (
+            {"PLUGIN": "documents", "OPTIONS": {"storage": Addressed}},
+            "CHAT_MEMORY_OPTIONS: storage: Addressed has no Options; give an instance of it",
+        ),
+        ({"STORAGE": Strange}, f"CHAT_MEMORY_STORAGE: storage {Strange!r}: its Options are no CheckedOptions"),
         ({"STORAGES": ["file"]}, "CHAT_MEMORY_STORAGES must be a dict, not list"),
         (
             {"STORAGES": {"lerning": "file"}},
@@ -236,6 +251,11 @@ class Half(Storage):
 def test_a_wrong_choice_is_refused_at_start_up(config: dict[str, t.Any], text: str | None) -> None:
     found = refused(**config)
     assert found == text if text else found.startswith("CHAT_MEMORY_STORAGES['facts']: redis: give either url")
+
+
+def test_a_chatbot_without_history_needs_no_storage(tmp_path: pathlib.Path) -> None:
+    memory, app = make_memory(tmp_path, CHATBOTS={"search": {"plugin": "documents", "history": False}})
+    assert plugin_of(memory, app) is None
 
 
 def test_a_secret_of_a_storage_is_not_shown() -> None:

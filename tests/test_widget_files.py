@@ -7,23 +7,36 @@ import importlib.resources
 import re
 
 STATIC = importlib.resources.files("flask_chat_memory.web") / "static"
+OF_THE_LIST = {"threads.js", "threads.css"}
+"""Loaded only with ``chat_widget(threads=True)``."""
 
 
-ON_DEMAND = {"running.js": 1024}
-"""Files that are loaded when they are needed, and how many bytes each may have."""
+ON_DEMAND = {"running.js"}
+"""Loaded when an answer is stopped, or a page begins in the middle of one."""
 
 
-def test_all_files_of_a_page_together_are_small() -> None:
-    sizes = {file.name: len(gzip.compress(file.read_bytes(), 9)) for file in STATIC.iterdir()}
-    assert {"chat-memory.js", "chat-memory.css", *ON_DEMAND} <= set(sizes)
-    assert sum(size for name, size in sizes.items() if name not in ON_DEMAND) <= 8 * 1024, sizes
+def sizes() -> dict[str, int]:
+    return {file.name: len(gzip.compress(file.read_bytes(), 9)) for file in STATIC.iterdir()}
 
 
-def test_what_is_loaded_on_demand_is_imported_so_and_small() -> None:
-    imports = [line for file in STATIC.iterdir() if file.name.endswith(".js") for line in file.read_text().splitlines()]
-    for name, budget in ON_DEMAND.items():
-        assert len(gzip.compress((STATIC / name).read_bytes(), 9)) <= budget
-        assert [line for line in imports if name in line and not line.lstrip().startswith(f'import("./{name}")')] == []
+def test_all_files_of_the_chat_together_are_small() -> None:
+    base = {name: size for name, size in sizes().items() if name not in OF_THE_LIST | ON_DEMAND}
+    assert {"chat-memory.js", "chat-memory.css"} <= set(base)
+    assert sum(base.values()) <= 8 * 1024, base
+
+
+def test_the_files_of_the_list_are_small() -> None:
+    optional = {name: size for name, size in sizes().items() if name in OF_THE_LIST}
+    assert set(optional) == OF_THE_LIST
+    assert sum(optional.values()) <= 3 * 1024, optional
+
+
+def test_what_is_loaded_on_demand_is_small_and_no_other_file_asks_for_it_at_once() -> None:
+    for name in ON_DEMAND:
+        assert sizes()[name] <= 1024
+        for file in STATIC.iterdir():
+            uses = [line.strip() for line in file.read_text().splitlines() if name in line]
+            assert all(line.startswith(f'import("./{name}")') for line in uses)
 
 
 def test_scripts_make_nodes_and_never_markup() -> None:

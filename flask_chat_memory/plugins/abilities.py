@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import collections.abc as cabc
+import datetime as dt
 import itertools
 import typing as t
 
@@ -16,6 +17,7 @@ from .records import Renewal
 from .records import Scope
 from .records import Thread
 from .records import ThreadChanges
+from .records import UsageDay
 
 
 class CurrentThread(abc.ABC):
@@ -131,7 +133,8 @@ class ListsThreads(abc.ABC):
     ) -> list[Thread]:
         """Return threads of the scope, the newest activity first, without reading a message.
 
-        Threads of equal activity come in an order of the store's own, the same each time.
+        Threads of equal activity come in an order of the store's own, the same each time. What cannot be read of a
+        thread is logged and left out; the others are listed.
 
         :param limit: at most so many threads. 0 gives none.
         :param before: only what comes after this place in the list: :attr:`Thread.position` of the last one shown.
@@ -188,3 +191,19 @@ class PurgesThreads(abc.ABC):
             counts = [self.purge_thread(scope, thread.id, before) for scope, thread in chunk]
             removed = [count for count in counts if count is not None]
             yield Purged(len(removed), sum(removed))
+
+
+class CountsUsage(abc.ABC):
+    """The ability to count what answers cost, in a ledger that holds no content and outlives the threads.
+
+    An append with ``reply_to`` is an answer: in the same step, its turn and its usage are added to the day, of UTC. A
+    repeat adds nothing. An answer that is not stored because its question is gone has cost as much, and counts.
+    Whatever else is stored (replaced, imported, moved) does not count, and moving threads moves no usage.
+    """
+
+    @abc.abstractmethod
+    def list_usage(self, scope: Scope, *, since: dt.date | None = None, until: dt.date | None = None) -> list[UsageDay]:
+        """Return what the answers of the scope have cost, by day and model, in this order.
+
+        :param since: the first day; ``until`` is the last one.
+        """

@@ -23,6 +23,7 @@ from ..storage.rules import Document
 from ..storage.rules import stored_time
 from .base import ChatMemoryPlugin
 from .base import Clock
+from .counting import total_tokens
 from .options import Option
 from .options import PluginOptions
 from .records import Scope
@@ -33,7 +34,6 @@ from .rules import new_id
 from .rules import number
 from .rules import select
 from .rules import sequence_of
-from .rules import tokens_of
 
 _locks: dict[int, threading.RLock] = {}
 
@@ -148,7 +148,7 @@ def _body(messages: list[ChatMessage]) -> Document:
     return {
         "messages": [message.to_dict() for message in messages],
         "metadata": {
-            "total_tokens": sum(map(tokens_of, messages)),
+            "total_tokens": total_tokens(messages),
             "model": next((message.model for message in reversed(messages) if message.model), None),
         },
         "sequences": [message.sequence for message in messages],
@@ -159,13 +159,19 @@ def _body(messages: list[ChatMessage]) -> Document:
 def _messages_of(document: Document) -> list[ChatMessage]:
     """Return the messages of a document; one that people wrote may lack their numbers."""
     try:
-        messages = [ChatMessage.from_dict(message) for message in document["messages"]]
-        sequences = document.get("sequences", range(1, len(messages) + 1))
+        messages = [ChatMessage.from_dict(message) for message in _listed(document["messages"], dict)]
+        sequences = _listed(document.get("sequences", [*range(1, len(messages) + 1)]), int)
         keys = {sequence: key for key, sequence in document.get("append_keys", {}).items()}
         numbered = zip(messages, sequences, strict=True)
         return number(message.numbered(sequence, keys.get(sequence)) for message, sequence in numbered)
     except (InvalidMessage, AttributeError, KeyError, TypeError, ValueError) as error:
         raise CorruptRecord("a stored thread cannot be read") from error
+
+
+def _listed(value: t.Any, kind: type) -> list[t.Any]:
+    if type(value) is not list or not all(type(item) is kind for item in value):
+        raise TypeError(f"this is no list of {kind.__name__}")
+    return value
 
 
 def _lock_of_process() -> threading.RLock:

@@ -25,6 +25,7 @@ from .file_.moving import move
 from .file_.names import Names
 from .file_.names import scope_name
 from .file_.threads import Threads
+from .file_.usage import FileUsage
 from .file_.writing import Writer
 from .options import Option
 from .options import PluginOptions
@@ -46,7 +47,7 @@ T = t.TypeVar("T")
     label="Files",
     description="Conversations as readable files in a folder of a local disk.",
 )
-class FilePlugin(FileThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
+class FilePlugin(FileThreads, FileUsage, ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
     """Keeps each thread in a file of its own. Reading takes no lock."""
 
     storage = "file"
@@ -114,7 +115,7 @@ class FilePlugin(FileThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, M
 
     def save_messages(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> None:
         check_append(thread_id, None)
-        batch = [(message, Entry.of(message)) for message in messages]
+        batch = list(zip(messages, Entry.all_of(messages), strict=True))
         with self._writing(scope) as writer:
             writer.replace(scope, thread_id, batch)
 
@@ -135,9 +136,10 @@ class FilePlugin(FileThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, M
         only_into: str | None = None,
     ) -> Appended | None:
         check_append(thread_id, key)
-        batch = [Entry.of(message) for message in messages]
+        batch = Entry.all_of(messages)
         with self._writing(scope) as writer:
-            return writer.append(scope, thread_id, batch, key, reply_to, only_into)
+            answer = messages if reply_to is not None else ()
+            return writer.append(scope, thread_id, batch, key, reply_to, only_into, answer=answer)
 
     def clear_messages(self, scope: Scope, thread_id: str) -> None:
         if is_thread_id(thread_id):
@@ -171,7 +173,7 @@ class FilePlugin(FileThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, M
         only_into: str | None = None,
     ) -> Appended:
         check_append(thread_id, key)
-        batch = [Entry.of(question)]
+        batch = Entry.all_of([question])
         with self._writing(scope) as writer:
             return t.cast(Appended, writer.append(scope, thread_id, batch, key, None, only_into, started=live))
 
@@ -203,9 +205,9 @@ class FilePlugin(FileThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, M
         only_into: str | None = None,
     ) -> Appended | None:
         check_append(thread_id, key)
-        batch = [Entry.of(message) for message in messages]
+        batch = Entry.all_of(messages)
         with self._writing(scope) as writer:
-            return writer.append(scope, thread_id, batch, key, reply_to, only_into, ended=turn)
+            return writer.append(scope, thread_id, batch, key, reply_to, only_into, ended=turn, answer=messages)
 
     def live_turns(self, scope: Scope, thread_id: str) -> list[LiveTurn]:
         if not is_thread_id(thread_id):

@@ -10,6 +10,7 @@ import time
 import typing as t
 
 from ..errors import ConfigurationError
+from .abilities import CountsUsage
 from .abilities import CurrentThread
 from .abilities import DescribesThreads
 from .abilities import KeepsLiveTurns
@@ -92,7 +93,14 @@ def _is_of(value: object, module: str, *names: str) -> bool:
 
 @forwarding
 class TemporaryPlugin(
-    ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads, ListsThreads, DescribesThreads, PurgesThreads
+    ChatMemoryPlugin,
+    CurrentThread,
+    KeepsLiveTurns,
+    MovesThreads,
+    ListsThreads,
+    DescribesThreads,
+    PurgesThreads,
+    CountsUsage,
 ):
     """Picks the plugin for the store and leaves everything to it."""
 

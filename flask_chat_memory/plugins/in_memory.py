@@ -14,8 +14,11 @@ from .abilities import MovesThreads
 from .abilities import Reseals
 from .base import ChatMemoryPlugin
 from .base import Clock
+from .counting import total_tokens
 from .in_memory_.listing import InMemoryThreads
 from .in_memory_.threads import Threads
+from .in_memory_.usage import InMemoryUsage
+from .in_memory_.usage import Ledger
 from .options import PluginOptions
 from .records import Appended
 from .records import LiveTurn
@@ -30,7 +33,6 @@ from .rules import new_id
 from .rules import number
 from .rules import select
 from .rules import sequence_of
-from .rules import tokens_of
 from .rules import trim
 
 
@@ -39,7 +41,7 @@ from .rules import trim
     label="Memory of the process",
     description="For tests: conversations are gone when the process ends, and each worker has its own.",
 )
-class InMemoryPlugin(InMemoryThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
+class InMemoryPlugin(InMemoryThreads, InMemoryUsage, ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
     """Keeps threads in a dict."""
 
     storage = "in_memory"
@@ -50,6 +52,7 @@ class InMemoryPlugin(InMemoryThreads, ChatMemoryPlugin, CurrentThread, KeepsLive
         super().__init__(options, clock=clock)
         # The clock may be set later.
         self._threads = Threads(self.options, lambda: self.clock())
+        self._ledger = Ledger()
 
     def create_thread_id(self) -> str:
         return new_id()
@@ -77,7 +80,7 @@ class InMemoryPlugin(InMemoryThreads, ChatMemoryPlugin, CurrentThread, KeepsLive
             copies = _copies(messages)
             thread = self._threads.open(scope, thread_id)
             thread.messages = number(copies, thread.sequence)
-            thread.tokens = sum(map(tokens_of, copies))
+            thread.tokens = total_tokens(copies)
             thread.sequence = max([thread.sequence, *(sequence_of(message) for message in thread.messages)])
             asked = {message.id for message in thread.messages}
             thread.live = {turn: record for turn, record in thread.live.items() if record.question_id in asked}
@@ -108,15 +111,18 @@ class InMemoryPlugin(InMemoryThreads, ChatMemoryPlugin, CurrentThread, KeepsLive
             if thread and key is not None and key in thread.keys:
                 return Appended(thread_id, thread.keys[key], repeated=True)
             if reply_to is not None and not (thread and thread.has_message(reply_to)):
+                self._ledger.add(scope, messages, self.clock())
                 return None
             if not messages or only_into not in (None, thread_id):
                 return Appended(thread_id, 0)
             copies = _copies(messages)
+            if reply_to is not None:
+                self._ledger.add(scope, messages, self.clock())
             thread = self._threads.open(scope, thread_id)
             first = thread.sequence + 1
             batch = [message.numbered(first + place) for place, message in enumerate(copies)]
             thread.sequence += len(batch)
-            thread.tokens += sum(map(tokens_of, batch))
+            thread.tokens += total_tokens(batch)
             if key is not None:
                 thread.keys[key] = first
                 for old in list(thread.keys)[:-KEYS_KEPT]:

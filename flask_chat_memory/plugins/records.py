@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 import typing as t
 
 from ..errors import MissingOwner
@@ -134,3 +135,22 @@ class Purged:
 
     threads: int
     messages: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class UsageDay:
+    """What the answers of one model have cost an owner on one day, of UTC; the numbers are tokens but for the turns.
+
+    :param model: None where the answers did not tell it.
+    :param turns: answers, also those of which no usage is known.
+    """
+
+    chatbot: str
+    day: dt.date
+    model: str | None
+    turns: int
+    input: int
+    output: int
+    cached: int
+    reasoning: int
+    total: int

@@ -19,6 +19,7 @@ from .abilities import MovesThreads
 from .abilities import Reseals
 from .base import ChatMemoryPlugin
 from .base import Clock
+from .counting import total_tokens
 from .options import Option
 from .options import PluginOptions
 from .records import Appended
@@ -26,6 +27,7 @@ from .records import LiveTurn
 from .records import Renewal
 from .records import Scope
 from .redis_ import scripts
+from .redis_.location import check_cluster
 from .redis_.location import check_url
 from .redis_.location import plain_url
 from .redis_.moving import Move
@@ -38,13 +40,14 @@ from .redis_.packing import unpack_head
 from .redis_.packing import unpack_live
 from .redis_.server import Server
 from .redis_.threads import RedisThreads
+from .redis_.usage import RedisUsage
+from .redis_.usage import usage_fields
 from .registry import chat_memory_plugin
 from .rules import check_append
 from .rules import check_range
 from .rules import is_thread_id
 from .rules import KEYS_KEPT
 from .rules import new_id
-from .rules import tokens_of
 
 SLACK = 60
 """Seconds, at least, that Redis keeps what is expired, which is so by the clock of the plugin.
@@ -58,7 +61,7 @@ Of a long expiry it is a hundredth: a deadline is moved only when it is off by h
     label="Redis",
     description="Conversations in Redis or Valkey, on one server or a cluster, for sites on several hosts.",
 )
-class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads, RedisThreads):
+class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads, RedisThreads, RedisUsage):
     """Keeps threads in keys of its own; each operation is one script, and so one step and one round trip."""
 
     storage = "redis"
@@ -90,6 +93,8 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
                 self.client, redis.client.Pipeline
             ):
                 raise ConfigurationError("redis: client must be a redis.Redis or a RedisCluster, not an async one")
+            elif isinstance(self.client, RedisCluster):
+                check_cluster(vars(self.client))
             if "{" in self.key_prefix or "}" in self.key_prefix or clean(self.key_prefix) != self.key_prefix:
                 raise ConfigurationError("redis: key_prefix must not hold braces, which mark what keeps keys together")
 
@@ -134,13 +139,13 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
         range_ = {"limit": bounded(limit), "before": bounded(before), "after": bounded(after)}
         given = {**self._times(), "digest": thread_digest(thread_id), **range_}
         found = self._server.run(scripts.LOAD, self._index(scope), given, repeatable=True)
-        return [] if found is None else unpack(found[1])
+        return [] if found is None else unpack(found[1], self._name(scope, thread_id))
 
     def save_messages(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> None:
         check_append(thread_id, None)
         messages = list(messages)
         packed, bodies = pack(messages)
-        self._write(scripts.REPLACE, scope, thread_id, bodies, messages=packed, tokens=sum(map(tokens_of, messages)))
+        self._write(scripts.REPLACE, scope, thread_id, bodies, messages=packed, tokens=total_tokens(messages))
 
     def delete_thread(self, scope: Scope, thread_id: str) -> bool:
         return bool(self._run(scripts.DELETE, scope, thread_id))
@@ -168,7 +173,10 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
         check_range(limit, None, None)
         given = {**self._times(), "limit": bounded(limit)}
         found = self._server.run(scripts.LOAD, self._index(scope), given, repeatable=True)
-        return (None, []) if found is None else (found[0].decode(), unpack(found[1][:-1]))
+        if found is None:
+            return None, []
+        current = found[0].decode()
+        return current, unpack(found[1][:-1], self._name(scope, current))
 
     def start_turn(
         self,
@@ -221,7 +229,8 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
         if not is_thread_id(thread_id):
             return []
         given = {**self._times(), "digest": thread_digest(thread_id)}
-        return unpack_live(self._server.run(scripts.LIVE, self._index(scope), given, repeatable=True))
+        packed = self._server.run(scripts.LIVE, self._index(scope), given, repeatable=True)
+        return unpack_live(packed, self._name(scope, thread_id))
 
     def move_threads(self, source: Scope, target: Scope, *, reseal: Reseals | None = None) -> int:
         if source == target:
@@ -256,10 +265,11 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
             bodies,
             repeatable=key is not None,
             messages=packed,
-            tokens=sum(map(tokens_of, messages)),
+            tokens=total_tokens(messages),
             key=key,
             reply_to=None if reply_to is None else clean(reply_to),
             only_into=only_into,
+            usage=[] if reply_to is None else usage_fields(messages, self.clock()),
             **turn,
         )
         return None if stored is None else Appended(stored[0].decode(), stored[1], bool(stored[2]))
@@ -269,8 +279,9 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
         found = self._server.newest(self._index(scope), thread_digest(thread_id), limit)
         if not found:
             return None
-        head = unpack_head(found.pop())
-        return None if self.is_expired(head.active) and head.lease <= self.clock() else unpack(found)
+        name = self._name(scope, thread_id)
+        head = unpack_head(found.pop(), name)
+        return None if self.is_expired(head.active) and head.lease <= self.clock() else unpack(found, name)
 
     def _write(
         self,
@@ -298,3 +309,6 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
 
     def _index(self, scope: Scope) -> str:
         return index_name(self._prefix, scope)
+
+    def _name(self, scope: Scope, thread_id: str) -> str:
+        return f"{self._index(scope)}:{thread_digest(thread_id)}"

@@ -8,6 +8,7 @@ import secrets
 import typing as t
 
 from ..message import ChatMessage
+from ..usage import tokens_in
 from ..values import clean
 from .records import Position
 from .records import Thread
@@ -21,6 +22,9 @@ MAX_TITLE = 200
 MAX_CONFIGURATION = 255
 
 
+T = t.TypeVar("T")
+
+
 class Sealed(str):
     """Text that a wrapper has made of a shorter one, whose length it has checked; a store keeps it as it is."""
 
@@ -28,6 +32,13 @@ class Sealed(str):
 def new_id() -> str:
     """Return a new id for a thread, a turn or a message: 128 random bits as text, which a URL can hold."""
     return secrets.token_urlsafe(16)
+
+
+def consumed(items: list[T]) -> cabc.Iterator[T]:
+    """Give the items in their order, and let go of each: memory that is free again early is used again."""
+    items.reverse()
+    while items:
+        yield items.pop()
 
 
 def is_thread_id(value: object) -> bool:
@@ -84,10 +95,7 @@ def sequence_of(message: ChatMessage) -> int:
 
 def tokens_of(message: ChatMessage) -> int:
     """Return what a message adds to the tokens of its thread."""
-    usage = message.usage
-    if usage is None:
-        return 0
-    return usage.total if usage.total is not None else (usage.input or 0) + (usage.output or 0)
+    return 0 if message.usage is None else tokens_in(message.usage)
 
 
 def number(messages: cabc.Iterable[ChatMessage], last: int = 0) -> list[ChatMessage]:

@@ -26,6 +26,7 @@ from .records import Scope
 from .registry import chat_memory_plugin
 from .rules import check_append
 from .rules import check_range
+from .rules import consumed
 from .rules import is_thread_id
 from .rules import new_id
 from .sql.database import Database
@@ -35,6 +36,7 @@ from .sql.engines import check_url
 from .sql.engines import dialect_of
 from .sql.moving import Mover
 from .sql.rows import Append
+from .sql.rows import messages_of
 from .sql.rows import times
 from .sql.sqlite import BUSY_TIMEOUT
 from .sql.tables import DEFAULT_PREFIX
@@ -45,6 +47,7 @@ from .sql.threads import SQLThreads
 from .sql.threads import ThreadStatements
 from .sql.transaction import Row
 from .sql.transaction import Transaction
+from .sql.usage import SQLUsage
 
 __all__ = ["SQLAlchemyPlugin", "define_tables"]
 
@@ -56,7 +59,7 @@ _ALL = 2**62
     label="SQL database",
     description="Conversations in tables of their own, in the site's database or a file beside it.",
 )
-class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
+class SQLAlchemyPlugin(SQLThreads, SQLUsage, ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
     """Keeps threads in tables of its own."""
 
     storage = "sqlalchemy"
@@ -144,10 +147,11 @@ class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTur
         parameters = self._of_thread(scope, thread_id)
         parameters["limit"] = _bounded(limit)
         if after is not None:
-            return _messages(self._database.rows(self._statements.oldest, {**parameters, "after": _bounded(after)}))
+            parameters["after"] = _bounded(after)
+            return self._messages(self._database.rows(self._statements.oldest, parameters), scope, thread_id)
         parameters["before"] = _bounded(before)
         # Made in the order in which they lie in memory, which is faster, and then turned round.
-        return _messages(self._database.rows(self._statements.newest, parameters))[::-1]
+        return self._messages(self._database.rows(self._statements.newest, parameters), scope, thread_id)[::-1]
 
     def save_messages(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> None:
         check_append(thread_id, None)
@@ -184,7 +188,7 @@ class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTur
         if not rows:
             return None, []
         stored = [row[1:] for row in reversed(rows) if row[1] is not None and limit != 0]
-        return rows[0][0], _messages(stored)
+        return rows[0][0], self._messages(stored, scope, rows[0][0])
 
     def start_turn(
         self,
@@ -273,6 +277,9 @@ class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTur
             finally:
                 self.lock.release()
 
+    def _messages(self, rows: list[Row], scope: Scope, thread_id: str) -> list[ChatMessage]:
+        return messages_of(consumed(rows), thread_key(scope, thread_id))
+
     def _times(self) -> dict[str, t.Any]:
         return times(self.options, self.clock())
 
@@ -286,7 +293,3 @@ class SQLAlchemyPlugin(SQLThreads, ChatMemoryPlugin, CurrentThread, KeepsLiveTur
 def _bounded(number: int | None) -> int:
     """Keep a number within what a database can compare; None is no bound."""
     return _ALL if number is None else max(-_ALL, min(number, _ALL))
-
-
-def _messages(rows: cabc.Iterable[Row]) -> list[ChatMessage]:
-    return ChatMessage.from_rows(rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import dataclasses
+import inspect
 import typing as t
 
 from ..errors import ConfigurationError
@@ -73,8 +74,8 @@ def choose_storage(choice: object, key: str) -> StorageSettings:
     storage = _find(choice, key)
     if storage.Options is not None:
         return StorageSettings(storage, storage.Options.make(options, key))
-    if options:
-        raise ConfigurationError(f"{key}: {storage.__name__} has no Options; give an instance of it instead of a dict")
+    if options or not _needs_nothing(storage):
+        raise ConfigurationError(f"{key}: {storage.__name__} has no Options; give an instance of it")
     return StorageSettings(storage)
 
 
@@ -130,4 +131,14 @@ def _find(choice: object, key: str) -> type[Storage]:
     missing = sorted(getattr(found, "__abstractmethods__", ()))
     if missing:
         raise ConfigurationError(f"{key}: storage {choice!r} lacks {', '.join(missing)}")
+    if not (found.Options is None or isinstance(found.Options, type) and issubclass(found.Options, CheckedOptions)):
+        raise ConfigurationError(f"{key}: storage {choice!r}: its Options are no CheckedOptions")
     return found
+
+
+def _needs_nothing(storage: type[Storage]) -> bool:
+    try:
+        inspect.signature(storage).bind()
+    except TypeError:
+        return False
+    return True

@@ -84,7 +84,7 @@ class DomainStorage(Storage):
         start = f"{self._folder}/{_quoted(literal_start(check_pattern(pattern)))}"
         with _Errors():
             # A sign of the pattern may stand for what is several characters of a key: the names are compared here.
-            found = self._storage.list(f"{start}*")
+            found = builtins.list(self._storage.list(f"{start}*"))
         names = (urllib.parse.unquote(key.removeprefix(f"{self._folder}/")) for key in found)
         # What owners and other programs have in the folder has keys that no name makes.
         own = (name for name, key in zip(names, found, strict=True) if f"{self._folder}/{_quoted(name)}" == key)
@@ -142,5 +142,6 @@ class _Errors:
     def __enter__(self) -> None: ...
 
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
-        if isinstance(error, Exception) and not isinstance(error, (ChatMemoryError, ValueError)):
+        # Names and documents were checked before: a ValueError is of the storage, too, as of JSON that it cannot read.
+        if isinstance(error, Exception) and not isinstance(error, ChatMemoryError):
             raise StorageError(f"the storage failed ({type(error).__name__})") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import codecs
 import collections.abc as cabc
 import contextlib
 import hashlib
@@ -76,6 +77,8 @@ class FileStorage(BuiltInStorage):
             for suffix in (MARKDOWN, JSON, MARKDOWN):
                 data = read_file(path + suffix)
                 if data is not None:
+                    # Some editors write the mark of the byte order.
+                    data = data.removeprefix(codecs.BOM_UTF8)
                     return decode(data, key) if suffix == JSON else _of_markdown(data, key)
         return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import contextlib
 import datetime as dt
 import fnmatch
 import re
@@ -120,14 +121,12 @@ def stored_time(document: cabc.Mapping[str, t.Any]) -> float | None:
     """Return when a document says that it was stored, as UNIX time in seconds; None if it does not say."""
     for name in TIMES:
         value = document.get(name)
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return float(value)
-        if isinstance(value, str):
-            try:
+        with contextlib.suppress(ValueError, OverflowError):
+            if isinstance(value, (int, float)) and not isinstance(value, bool):
+                return float(value)
+            if isinstance(value, str):
                 time = dt.datetime.fromisoformat(value)
-            except ValueError:
-                continue
-            return (time if time.tzinfo else time.replace(tzinfo=dt.UTC)).timestamp()
+                return (time if time.tzinfo else time.replace(tzinfo=dt.UTC)).timestamp()
     return None
 
 

@@ -17,10 +17,10 @@ from ..errors import UnknownThread
 from ..fields import KEYS
 from ..message import ChatMessage
 from ..plugins.base import ChatMemoryPlugin
+from ..plugins.counting import total_tokens
 from ..plugins.records import Appended
 from ..plugins.records import Scope
 from ..plugins.rules import is_thread_id
-from ..plugins.rules import tokens_of
 
 MAX_BYTES = 32 * 1024 * 1024
 
@@ -58,7 +58,7 @@ def export_thread(plugin: ChatMemoryPlugin, scope: Scope, thread_id: str, path: 
         messages[0].created_at if messages else None,
         messages[-1].created_at if messages else None,
         [msgspec.Raw(message.to_json()) for message in messages],
-        _Totals(sum(map(tokens_of, messages)), next((model for model in models if model), None)),
+        _Totals(total_tokens(messages), next((model for model in models if model), None)),
     )
     text = msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
     if path is not None:

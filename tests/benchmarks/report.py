@@ -40,9 +40,9 @@ def table(header: cabc.Sequence[str], rows: cabc.Iterable[cabc.Sequence[str]]) -
     return "\n".join("| " + " | ".join(cells) + " |" for cells in lines) + "\n"
 
 
-def target(name: str, value: float, limit: float) -> list[str]:
+def target(name: str, value: float, limit: float, unit: str = "x") -> list[str]:
     """Return the row of a table that compares a measured ratio with what it should be at most."""
-    return [name, f"{limit}x", f"{value:.2f}x", "yes" if value <= limit else "**no**"]
+    return [name, f"{limit:g}{unit}", f"{value:.2f}{unit}", "yes" if value <= limit else "**no**"]
 
 
 TARGET_HEADER = ["what", "at most", "measured", "reached"]

@@ -4,86 +4,19 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import functools
-import pathlib
 import random
 import secrets
-import sqlite3
 import typing as t
-
-from flask_chat_memory.message import ChatMessage
-from flask_chat_memory.plugins.records import Scope
-from flask_chat_memory.plugins.sql.tables import thread_key
-from flask_chat_memory.plugins.sqlalchemy import SQLAlchemyPlugin
 
 Body = dict[str, t.Any]
 
-SCOPE = Scope("user:1")
+OWNER = "user:1"
+"""Whose thread is measured. Every owner has one thread."""
 THREAD_ID = secrets.token_urlsafe(16)
-THREAD_KEY = thread_key(SCOPE, THREAD_ID)
 OTHER_THREADS = 200
 OTHER_LENGTH = 50
 CHARACTERS = 300
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
-
-
-def exchange(alphabet: str = ALPHABET) -> list[Body]:
-    """Return a question and its answer in their dict form, as a turn stores them."""
-    turn = secrets.token_urlsafe(16)
-    return [
-        {
-            "role": role,
-            "content": text(alphabet),
-            "id": secrets.token_urlsafe(16),
-            "turn": turn,
-            "created_at": "2026-01-01T12:00:00.123456Z",
-        }
-        for role in ("user", "assistant")
-    ]
-
-
-def text(alphabet: str = ALPHABET) -> str:
-    """Return words of random letters, ``CHARACTERS`` in all."""
-    return " ".join(random.choices(_words(alphabet), k=CHARACTERS // 3))[:CHARACTERS]
-
-
-@functools.cache
-def _words(alphabet: str) -> list[str]:
-    return ["".join(random.choices(alphabet, k=random.randint(2, 9))) for _ in range(500)]
-
-
-def bodies(count: int) -> list[Body]:
-    """Return messages in their dict form; ``count`` is even."""
-    return [body for _ in range(count // 2) for body in exchange()]
-
-
-def messages(count: int) -> list[ChatMessage]:
-    return [ChatMessage.from_dict(body) for body in bodies(count)]
-
-
-def seed(path: pathlib.Path, length: int) -> None:
-    """Make a SQLite file with the plugin's tables, and all threads in it."""
-    plugin = SQLAlchemyPlugin({"url": f"sqlite:///{path}"})
-    for number in range(OTHER_THREADS):
-        plugin.save_messages(Scope(f"user:{number + 2}"), secrets.token_urlsafe(16), messages(OTHER_LENGTH))
-    plugin.save_messages(SCOPE, THREAD_ID, messages(length))
-    plugin.close()
-
-
-def cut(path: pathlib.Path, length: int) -> None:
-    """Bring the thread back to its length after the appends of a visit."""
-    connection = sqlite3.connect(path, isolation_level=None, timeout=60)
-    connection.execute("BEGIN IMMEDIATE")
-    connection.execute(
-        "DELETE FROM chat_memory_message WHERE thread_key = ? AND sequence > ?",
-        (THREAD_KEY, length),
-    )
-    connection.execute("DELETE FROM chat_memory_append_key WHERE thread_key = ?", (THREAD_KEY,))
-    connection.execute(
-        "UPDATE chat_memory_thread SET sequence = ?, messages = ? WHERE thread_key = ?",
-        (length, length, THREAD_KEY),
-    )
-    connection.execute("COMMIT")
-    connection.close()
 
 
 class System(t.Protocol):
@@ -104,6 +37,43 @@ class System(t.Protocol):
         """Load the newest messages, store the question, then the answer: two commits."""
 
     def cut(self, length: int) -> None:
-        """Bring the thread back to a length."""
+        """Bring the thread back to a length, without writing it anew."""
 
-    def close(self) -> None: ...
+    def add(self, owner: str, messages: cabc.Sequence[t.Any]) -> None:
+        """Store the thread of another owner, all at once."""
+
+    def delete(self, owner: str) -> object:
+        """Delete the thread of another owner."""
+
+
+def fill(system: System, length: int) -> None:
+    """Store the thread and the others."""
+    for number in range(OTHER_THREADS):
+        system.add(f"user:{number + 2}", [system.message(body) for body in bodies(OTHER_LENGTH)])
+    system.add(OWNER, [system.message(body) for body in bodies(length)])
+
+
+def bodies(count: int) -> list[Body]:
+    """Return messages in their dict form; ``count`` is even."""
+    return [body for _ in range(count // 2) for body in exchange()]
+
+
+def exchange(alphabet: str = ALPHABET) -> list[Body]:
+    """Return a question and its answer in their dict form, as a turn stores them."""
+    turn = secrets.token_urlsafe(16)
+    return [
+        {
+            "role": role,
+            "content": random.choice(_texts(alphabet)),
+            "id": secrets.token_urlsafe(16),
+            "turn": turn,
+            "created_at": "2026-01-01T12:00:00.123456Z",
+        }
+        for role in ("user", "assistant")
+    ]
+
+
+@functools.cache
+def _texts(alphabet: str) -> list[str]:
+    words = ["".join(random.choices(alphabet, k=random.randint(2, 9))) for _ in range(500)]
+    return [" ".join(random.choices(words, k=CHARACTERS // 3))[:CHARACTERS] for _ in range(1000)]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import abc
 import collections.abc as cabc
+import dataclasses
+import datetime as dt
 import functools
 import logging
 import typing as t
 
 from ...errors import DecryptionFailed
 from ...message import ChatMessage
+from ..abilities import CountsUsage
 from ..abilities import CurrentThread
 from ..abilities import DescribesThreads
 from ..abilities import KeepsLiveTurns
@@ -26,6 +29,7 @@ from ..records import Renewal
 from ..records import Scope
 from ..records import Thread
 from ..records import ThreadChanges
+from ..records import UsageDay
 from ..rules import check_append
 from ..rules import check_changes
 from ..rules import is_thread_id
@@ -138,7 +142,14 @@ class WithLists(Wrapping, ListsThreads):
         archived: bool | None = None,
     ) -> list[Thread]:
         threads = self._wrapped.list_threads(scope, limit=limit, before=before, pinned=pinned, archived=archived)
-        return [self._sealing.open_thread(scope, thread) for thread in threads]
+        return [self._listed(scope, thread) for thread in threads]
+
+    def _listed(self, scope: Scope, thread: Thread) -> Thread:
+        try:
+            return self._sealing.open_thread(scope, thread)
+        except DecryptionFailed as error:
+            logger.error("a thread is listed without its title: %s", error)
+            return dataclasses.replace(thread, title=None)
 
 
 class WithDescriptions(Wrapping, DescribesThreads):
@@ -173,6 +184,11 @@ class WithPurges(Wrapping, PurgesThreads):
         yield from self._wrapped.purge_threads(before, chatbot=chatbot, batch=batch)
 
 
+class WithUsage(Wrapping, CountsUsage):
+    def list_usage(self, scope: Scope, *, since: dt.date | None = None, until: dt.date | None = None) -> list[UsageDay]:
+        return t.cast("list[UsageDay]", self._wrapped.list_usage(scope, since=since, until=until))
+
+
 ABILITIES: dict[type, t.Any] = {
     CurrentThread: WithCurrentThread,
     KeepsLiveTurns: WithLiveTurns,
@@ -180,5 +196,6 @@ ABILITIES: dict[type, t.Any] = {
     ListsThreads: WithLists,
     DescribesThreads: WithDescriptions,
     PurgesThreads: WithPurges,
+    CountsUsage: WithUsage,
 }
 """An ability of a wrapped plugin -> what gives it to the wrapper."""

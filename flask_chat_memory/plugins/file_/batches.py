@@ -43,15 +43,28 @@ def new_lines(entries: cabc.Sequence[Entry], first: int, key: str | None) -> lis
     return lines
 
 
+def repeat_keys(
+    lines: cabc.Sequence[Line], state: State, keys: cabc.Mapping[str, int]
+) -> tuple[cabc.Sequence[Line], State]:
+    """Let keys stand near the end, from which they are looked for, however much has come after them.
+
+    :param keys: with the sequences of their batches.
+    """
+    repeated = [Line(key=key, batch=sequence, sequence=state.last) for key, sequence in keys.items()]
+    return [*lines, *repeated] or [Line(sequence=state.last)], state.replace(unkeyed=0)
+
+
 def after_batch(state: State, entries: cabc.Sequence[Entry], key: str | None, body: Body | None, now: float) -> State:
     """Return the state after a batch that follows the state."""
     first = state.last + 1
     turn = body.newest_turn() if body else None
+    unkeyed = len(entries) - 1 if key is not None else state.unkeyed + len(entries) if state.keyed else 0
     return state.replace(
         at=now,
         last=state.last + len(entries),
         count=state.count + len(entries),
         keyed=state.keyed + (key is not None),
+        unkeyed=unkeyed,
         overlap=newest_overlap(enumerate(entries, first), turn, state.last, state.overlap),
         **totals(entries, state.tokens, state.model),
     )
@@ -98,6 +111,11 @@ def trimmed(
         skipped=state.skipped + position,
         hidden=tuple(sequence for sequence in state.hidden if sequence > question.sequence) + late,
     )
+
+
+def are_keys_far(state: State) -> bool:
+    """Tell whether so much has come after the newest key that the keys are worth repeating."""
+    return state.unkeyed > KEYS_KEPT
 
 
 def is_worth_rewriting(state: State, limit: int | None) -> bool:

@@ -87,7 +87,8 @@ class Blocks:
         """Return where the ``count``-th line before ``end`` begins, or ``start`` if there are fewer."""
         skip = 1
         while end > start:
-            low = max(start, end - BLOCK)
+            # What lies in the last block need not be read again.
+            low = max(start, self._start if end > self._start else end - BLOCK)
             block = self.read(low, end)
             place = len(block) - skip
             while (place := block.rfind(b"\n", 0, place)) >= 0:

@@ -86,17 +86,19 @@ class Body:
         """Return the sequence of the batch that has the key, which is among the newest of the thread."""
         start, tail = self._keyed_tail()
         found = tail.rfind(marked(key))
-        return None if found < 0 else self._line_around(start, tail, found + 1).sequence
+        return None if found < 0 else _batch_of(self._line_around(start, tail, found + 1))
 
-    def keys(self, before: int) -> list[Line]:
-        """Return the newest keys, those of lines from ``before`` on left out, as lines without message."""
+    def keys(self, before: int | None = None) -> dict[str, int]:
+        """Return the newest keys with the sequences of their batches, those of lines from ``before`` on left out."""
         start, tail = self._keyed_tail()
-        found: list[tuple[int, Line]] = []
-        place = len(tail)
-        while len(found) < KEYS_KEPT and (place := tail.rfind(KEYED, 0, place)) >= 0:
-            line = self._line_around(start, tail, place + 1)
-            found.append((start + place + 1, Line(key=line.key, sequence=line.sequence)))
-        return [line for offset, line in reversed(found) if offset < before]
+        found: list[tuple[str, int]] = []
+        place, left = len(tail), KEYS_KEPT
+        while left and (place := tail.rfind(KEYED, 0, place)) >= 0:
+            left -= 1
+            if before is None or start + place + 1 < before:
+                line = self._line_around(start, tail, place + 1)
+                found.append((t.cast(str, line.key), _batch_of(line)))
+        return dict(reversed(found))
 
     def has_message(self, id: str) -> bool:
         """Tell whether a message that can be seen has the id; what is asked for is new, mostly."""
@@ -168,3 +170,7 @@ class Body:
     def _oldest(self, start: int, limit: int) -> list[ChatMessage]:
         texts = (place.line.encoded() for place in itertools.islice(self.places(start), min(limit, self.state.count)))
         return read_messages(b"".join(texts), (), self.files, start)
+
+
+def _batch_of(line: Line) -> int:
+    return line.batch or line.sequence

@@ -9,8 +9,8 @@ import msgspec
 
 from ...errors import CorruptRecord
 from ...message import ChatMessage
+from ..counting import tokens_each
 from ..records import LiveTurn
-from ..rules import tokens_of
 from .names import ThreadFiles
 
 NOTHING = msgspec.Raw(b"")
@@ -46,6 +46,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     :param offset: where the line of ``first`` begins.
     :param skipped: messages before ``offset``.
     :param keyed: batches with a key.
+    :param unkeyed: messages since the newest key.
     :param overlap: the newest message that came after another turn had come between it and its question.
     """
 
@@ -58,6 +59,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     offset: int = 0
     skipped: int = 0
     keyed: int = 0
+    unkeyed: int = 0
     hidden: tuple[int, ...] = ()
     overlap: int = 0
     live: tuple[Live, ...] = ()
@@ -73,11 +75,13 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A line of a body.
 
     :param key: of the batch, on its first line. Stands first, so that it can be found without decoding.
+    :param batch: where a key is only repeated, the sequence of its batch.
     :param state: on the last line of a batch: without it the batch is not there.
     :param message: missing where only the key or the state is told. Stands last, for who reads the file.
     """
 
     key: str | None = None
+    batch: int = 0
     sequence: int
     state: State | None = None
     message: msgspec.Raw = NOTHING
@@ -96,8 +100,12 @@ class Entry(t.NamedTuple):
     model: str | None
 
     @classmethod
-    def of(cls, message: ChatMessage) -> Entry:
-        return cls(message.to_json(), message.role, message.turn, tokens_of(message), message.model)
+    def all_of(cls, messages: cabc.Sequence[ChatMessage]) -> list[Entry]:
+        """Return the entries of a batch."""
+        return [
+            cls(message.to_json(), message.role, message.turn, tokens, message.model)
+            for message, tokens in zip(messages, tokens_each(messages), strict=True)
+        ]
 
 
 class Summary(msgspec.Struct, frozen=True, gc=False):
@@ -163,7 +171,10 @@ def _read_one_by_one(data: bytes, hidden: cabc.Collection[int], files: ThreadFil
         if line.message and line.sequence not in hidden:
             rows.append((line.sequence, bytes(line.message)))
         offset += len(text) + 1
-    return ChatMessage.from_rows(rows)
+    try:
+        return ChatMessage.from_rows(rows)
+    except CorruptRecord as error:
+        raise CorruptRecord(f"{files.shown}: {error}") from error
 
 
 def totals(entries: cabc.Iterable[Entry], tokens: int = 0, model: str | None = None) -> dict[str, t.Any]:

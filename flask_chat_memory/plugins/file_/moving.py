@@ -47,7 +47,7 @@ def _move_one(
             messages = thread.body.messages(None, None, None)
             if reseal:
                 messages = reseal.messages(thread.thread_id, into, messages)
-            entries = [Entry.of(message) for message in messages]
+            entries = Entry.all_of(messages)
             writer.append(target, thread.thread_id, entries, key=f"adopt:{thread.thread_id}")
             writer.remove(files)
             writer.forget_current(source, thread.thread_id)

@@ -6,6 +6,7 @@
     conversations/<scope>/<thread>.jsonl   the messages
     conversations/<scope>/<thread>.lease   until when its turns run
     conversations/<scope>/current.json     the scope's one ongoing thread
+    usage/<scope>.json                     what the answers have cost
     locks/00 ... locks/63
 """
 
@@ -54,12 +55,16 @@ class Names:
     def __init__(self, folder: str) -> None:
         self.locks = os.path.join(folder, "locks")
         self._conversations = os.path.join(folder, "conversations")
+        self._usage = os.path.join(folder, "usage")
 
     def folder(self, scope: Scope) -> str:
         return f"{self._conversations}/{scope_name(scope)}"
 
     def current(self, scope: Scope) -> str:
         return f"{self.folder(scope)}/current.json"
+
+    def usage(self, scope: Scope) -> str:
+        return f"{self._usage}/{scope_name(scope)}.json"
 
     def thread(self, scope: Scope, thread_id: str) -> ThreadFiles:
         return ThreadFiles(self.folder(scope), _digest(thread_id))

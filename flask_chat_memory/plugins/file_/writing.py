@@ -9,6 +9,7 @@ The order of the writes makes each change one step, so that a process may be kil
 - To save, to clear and to take back space, the body is replaced by a rename.
 - A thread moves by the rename of its body; head and current entry of the new scope are there before it.
 - A thread is removed body first.
+- An answer is counted before it is written; the ledger remembers which answers it has counted.
 """
 
 from __future__ import annotations
@@ -26,15 +27,17 @@ from ..records import Scope
 from ..rules import number
 from ..rules import sequence_of
 from . import heads
+from . import usage
 from .batches import after_batch
+from .batches import are_keys_far
 from .batches import encode
 from .batches import is_worth_rewriting
 from .batches import new_lines
+from .batches import repeat_keys
 from .batches import seen_in
 from .batches import trimmed
 from .body import Body
 from .lines import Entry
-from .lines import KEYED
 from .lines import Line
 from .lines import Live
 from .lines import newest_overlap
@@ -57,27 +60,32 @@ class Writer(Threads):
         only_into: str | None = None,
         started: LiveTurn | None = None,
         ended: str | None = None,
+        answer: cabc.Sequence[ChatMessage] = (),
     ) -> Appended | None:
         """Do what :meth:`ChatMemoryPlugin.append_messages` promises.
 
         :param started: a turn that begins with the batch.
         :param ended: a turn that ends, whether or not the batch is written.
+        :param answer: the messages of a batch that counts.
         """
         with self.find(scope, thread_id, writing=True) as thread:
             if thread is not None:
-                return self._append(scope, thread, entries, key, reply_to, only_into, started, ended)
+                return self._append(scope, thread, entries, key, reply_to, only_into, started, ended, answer)
         if self.options.threads == "one":
             with self.find_current(scope, writing=True) as thread:
                 if thread is not None:
-                    return self._append(scope, thread, entries, key, reply_to, only_into, started, ended)
+                    return self._append(scope, thread, entries, key, reply_to, only_into, started, ended, answer)
         if reply_to is not None:
+            usage.add(self.names, scope, answer, thread_id, key, self.now)
             return None
         if not entries or only_into not in (None, thread_id):
             return Appended(thread_id, 0)
-        lines = new_lines(entries, 1, key)
+        lines: cabc.Sequence[Line] = new_lines(entries, 1, key)
         state = after_batch(State(at=self.now), entries, key, None, self.now)
         state = state.replace(live=_begun((), started, 1))
         state = trimmed(state, self.options.max_messages, (), seen_in(None, 0, lines, entries))
+        if are_keys_far(state):
+            lines, state = repeat_keys(lines, state, _key_of(lines))
         self.create(scope, thread_id, lines, state)
         return Appended(thread_id, 1)
 
@@ -163,18 +171,21 @@ class Writer(Threads):
         only_into: str | None,
         started: LiveTurn | None,
         ended: str | None,
+        answer: cabc.Sequence[ChatMessage],
     ) -> Appended | None:
         known = None if key is None else thread.body.key(key)
         answerable = reply_to is None or thread.body.has_message(reply_to)
         if known is not None or not answerable or not entries:
             self._end(thread, ended)
             if known is None and not answerable:
+                usage.add(self.names, scope, answer, thread.thread_id, key, self.now)
                 return None
             return Appended(thread.thread_id, known or 0, repeated=known is not None)
         if only_into not in (None, thread.thread_id):
             return Appended(thread.thread_id, 0)
         if self.make_current(scope, thread.thread_id):
             disk.sync_folder(thread.files.folder)
+        usage.add(self.names, scope, answer, thread.thread_id, key, self.now)
         first = thread.body.state.last + 1
         self._extend(thread, entries, new_lines(entries, first, key), started, ended)
         return Appended(thread.thread_id, first)
@@ -195,6 +206,8 @@ class Writer(Threads):
         if is_worth_rewriting(state, limit):
             _take_back(body, lines, state)
         else:
+            if are_keys_far(state):
+                lines, state = repeat_keys(lines, state, body.keys() | _key_of(lines))
             body.append(encode(lines, state))
         if thread.live and not state.live:
             disk.remove_file(thread.files.lease)
@@ -218,10 +231,9 @@ class Writer(Threads):
 
     def _replace(self, thread: Thread, lines: cabc.Sequence[Line], state: State) -> State:
         """Replace all lines but the keys; return the state that stands there."""
-        keys = thread.body.keys(thread.body.end)
-        kept = b"".join(line.encoded() for line in keys)
-        state = state.replace(offset=len(kept), keyed=len(keys))
-        disk.replace_file(thread.files.body, kept + encode(lines or [Line(sequence=state.last)], state))
+        keys = thread.body.keys()
+        lines, state = repeat_keys(lines, state.replace(offset=0, keyed=len(keys)), keys)
+        disk.replace_file(thread.files.body, encode(lines, state))
         disk.sync_folder(thread.files.folder)
         return state
 
@@ -230,14 +242,18 @@ def _take_back(body: Body, lines: cabc.Sequence[Line], state: State) -> None:
     """Write a batch together with what can be seen of the body, and leave the rest out."""
     start = min(state.offset, body.end)
     keys, rest = body.keys(start), body.read(start, body.end)
-    kept = b"".join(line.encoded() for line in keys)
+    kept = b"".join(Line(key=key, sequence=sequence).encoded() for key, sequence in keys.items())
     state = state.replace(
         offset=state.offset - start + len(kept),
         skipped=max(0, state.first - lines[0].sequence),
-        keyed=len(keys) + (b"\n" + rest).count(KEYED) + (lines[0].key is not None),
     )
     disk.replace_file(body.files.body, kept + rest + encode(lines, state))
     disk.sync_folder(body.files.folder)
+
+
+def _key_of(lines: cabc.Sequence[Line]) -> dict[str, int]:
+    key = lines[0].key
+    return {} if key is None else {key: lines[0].sequence}
 
 
 def _begun(live: tuple[Live, ...], turn: LiveTurn | None, sequence: int) -> tuple[Live, ...]:

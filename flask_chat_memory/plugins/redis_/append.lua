@@ -17,16 +17,37 @@ local function only_end()
     end
 end
 
+-- Adds what an answer has cost to the ledger.
+local function count()
+    for place = 1, #given.usage, 2 do
+        redis.call('HINCRBY', index .. ':usage', given.usage[place], given.usage[place + 1])
+    end
+end
+
+-- Tells whether a stored batch is the one that is sent again because its answer was lost.
+local function is_ours(sequence)
+    local first = given.again and given.messages[1]
+    local id = first and first[2]
+    return id and tonumber(redis.call('HGET', thread.key .. ':found', 'm:' .. id)) == sequence
+end
+
 -- The very same call, sent again because its answer was lost.
 if thread.alive and thread.head[NONCE] == given.nonce then
     return {thread.head[ID], thread.head[BATCH], 0}
 end
 if thread.alive and known and given.key then
     only_end()
-    return {thread.head[ID], tonumber(known), 1}
+    return {thread.head[ID], tonumber(known), is_ours(tonumber(known)) and 0 or 1}
+end
+if #given.usage > 0 then
+    redis.call('HLEN', index .. ':usage')
 end
 if given.reply_to and not (thread.alive and answered) then
     only_end()
+    -- What is sent again may have been counted.
+    if not given.again then
+        count()
+    end
     return false
 end
 local goal = thread.alive and thread.head[ID] or given.id
@@ -51,4 +72,5 @@ elseif given.ends then
 end
 close(thread)
 trim(thread)
+count()
 return {thread.head[ID], first, 0}

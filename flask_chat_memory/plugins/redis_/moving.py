@@ -11,8 +11,8 @@ import secrets
 import typing as t
 
 from ..abilities import Reseals
+from ..counting import tokens_each
 from ..records import Scope
-from ..rules import tokens_of
 from . import scripts
 from .names import index_name
 from .packing import Head
@@ -59,7 +59,7 @@ class Move:
                 return True
             if exported == _RUNNING:
                 return False
-            head = unpack_head(exported[0][-1])
+            head = unpack_head(exported[0][-1], f"{self._source}:{digest}")
             self._receive(this, is_current, head, *exported)
             unchanged = {**this, "unchanged": head.nonce}
             if self._server.run(scripts.DELETE, self._source, unchanged, repeatable=True):
@@ -71,11 +71,11 @@ class Move:
         this: cabc.Mapping[str, t.Any],
         is_current: bool,
         head: Head,
-        elements: cabc.Sequence[bytes],
+        elements: list[bytes],
         about: cabc.Sequence[bytes],
         keys: cabc.Sequence[bytes],
     ) -> None:
-        messages = unpack(elements[:-1])
+        messages = unpack(elements[:-1], f"{self._source}:{this['digest']}")
         received = {
             **this,
             "is_current": is_current,
@@ -83,7 +83,8 @@ class Move:
             "born": head.born,
             "active": head.active,
             "sequence": head.sequence,
-            "tokens": sum(map(tokens_of, messages)),
+            "used": head.tokens,
+            "tokens_of": tokens_each(messages),
             "about": self._kept(head.id, about),
             "known": [(key.decode(), int(sequence)) for key, sequence in _pairs(keys)],
             "key": f"adopt:{head.id}",

@@ -6,6 +6,7 @@ import hashlib
 
 from ..records import Scope
 
+_HEX = "[0-9a-f]" * 32
 PARTS = {":messages": "list", ":found": "hash", ":about": "hash"}
 """What follows the name of a thread in those of its keys, and the type that each has."""
 
@@ -25,7 +26,7 @@ def thread_digest(thread_id: str) -> str:
 
 def threads_pattern(prefix: str) -> str:
     """Return the pattern of the names of keys of which every thread has one."""
-    return f"{escaped(prefix)}{{*}}:*:about"
+    return f"{escaped(prefix)}{{{_HEX}}}:{_HEX}:about"
 
 
 def escaped(text: str) -> str:
@@ -41,7 +42,7 @@ def thread_of(name: bytes) -> tuple[bytes, str]:
 
 def types_of(index: str, *threads: str) -> dict[str, str]:
     """Return the name of every key of a scope, with these threads (digests) -> its type."""
-    found = {index: "zset", f"{index}:current": "string"}
+    found = {index: "zset", f"{index}:current": "string", f"{index}:usage": "hash"}
     for digest in threads:
         found |= {f"{index}:{digest}{part}": kind for part, kind in PARTS.items()}
     return found

@@ -9,6 +9,7 @@ import msgspec
 from ...errors import CorruptRecord
 from ...message import ChatMessage
 from ..records import LiveTurn
+from ..rules import consumed
 
 _SEQUENCE = 16
 """Digits before the JSON of a message."""
@@ -59,42 +60,47 @@ def pack(messages: cabc.Iterable[ChatMessage]) -> tuple[list[Packed], list[bytes
     return packed, bodies
 
 
-def unpack(elements: cabc.Sequence[bytes]) -> list[ChatMessage]:
-    """Make messages of elements of a thread's list.
+def unpack(elements: list[bytes], name: str) -> list[ChatMessage]:
+    """Make messages of elements of a thread's list, and empty it.
 
+    :param name: of the thread, as its keys begin, for errors.
     :raises CorruptRecord: if one is no message.
     """
     if not elements:
         return []
-    bodies = [element[_SEQUENCE + 1 :] for element in elements]
-    return ChatMessage.from_rows(zip(_numbers(elements), bodies, strict=True))
+    try:
+        numbers = _numbers(elements)
+        bodies = (element[_SEQUENCE + 1 :] for element in consumed(elements))
+        return ChatMessage.from_rows(zip(numbers, bodies, strict=True))
+    except (CorruptRecord, ValueError) as error:
+        what = error if isinstance(error, CorruptRecord) else "a stored message has no sequence"
+        raise CorruptRecord(f"Redis at {name!r}: {what}") from error
 
 
 def _numbers(elements: cabc.Sequence[bytes]) -> cabc.Sequence[int]:
-    try:
-        first, last = (int(elements[place][:_SEQUENCE]) for place in (0, -1))
-        if last - first == len(elements) - 1:
-            # They ascend, so there is no gap.
-            return range(first, last + 1)
-        return [int(element[:_SEQUENCE]) for element in elements]
-    except ValueError as error:
-        raise CorruptRecord("a stored message cannot be read: it has no sequence") from error
+    first, last = (int(elements[place][:_SEQUENCE]) for place in (0, -1))
+    if last - first == len(elements) - 1:
+        # They ascend, so there is no gap.
+        return range(first, last + 1)
+    return [int(element[:_SEQUENCE]) for element in elements]
 
 
-def unpack_head(element: bytes) -> Head:
+def unpack_head(element: bytes, name: str) -> Head:
     """Return what stands behind the messages of a thread.
 
+    :param name: of the thread, as its keys begin, for errors.
     :raises CorruptRecord: if it is something else.
     """
     try:
         return _decode_head(element)
     except msgspec.DecodeError as error:
-        raise CorruptRecord("a stored thread cannot be read: it has no head") from error
+        raise CorruptRecord(f"Redis at {name!r}: a stored thread has no head") from error
 
 
-def unpack_live(packed: bytes) -> list[LiveTurn]:
+def unpack_live(packed: bytes, name: str) -> list[LiveTurn]:
     """Return the live records of a thread in the order of their questions.
 
+    :param name: of the thread, as its keys begin, for errors.
     :raises CorruptRecord: if they cannot be read.
     """
     if not packed:
@@ -103,4 +109,4 @@ def unpack_live(packed: bytes) -> list[LiveTurn]:
         records = sorted(_decode_live(packed).items(), key=lambda item: item[1][1])
         return [LiveTurn(turn, *ids, float(lease), text, stop) for turn, (lease, _, ids, text, stop) in records]
     except msgspec.DecodeError as error:
-        raise CorruptRecord("the stored live records of a thread cannot be read") from error
+        raise CorruptRecord(f"Redis at {name!r}: the live records of a thread cannot be read") from error

@@ -81,6 +81,9 @@ repeat
         break
     end
 
+    if #given.usage > 0 then
+        redis.call('HLEN', index .. ':usage')
+    end
     redis.call('ZADD', index, given.time, digest)
     redis.call('HSET', found, unpack(fields))
     head[ACTIVE], head[SEQUENCE], head[TOKENS] = now, last + #batch, head[TOKENS] + given.tokens
@@ -88,5 +91,8 @@ repeat
     added[#added + 1] = cmsgpack.pack(head)
     redis.call('LSET', messages, '-1', added[1])
     redis.call('RPUSH', messages, unpack(added, 2))
+    for place = 1, #given.usage, 2 do
+        redis.call('HINCRBY', index .. ':usage', given.usage[place], given.usage[place + 1])
+    end
     return {head[ID], last + 1, 0}
 until true

@@ -25,7 +25,7 @@ if not thread.alive then
         sequences[place] = message[4]
     end
     put(thread, given.messages, sequences)
-    thread.head[SEQUENCE], thread.head[TOKENS] = given.sequence, given.tokens
+    thread.head[SEQUENCE], thread.head[TOKENS] = given.sequence, given.used
     thread.head[LIVE] = cmsgpack.unpack(ARGV[#ARGV])[LIVE]
     for _, key in ipairs(given.known) do
         remember(thread, unpack(key))
@@ -46,10 +46,12 @@ if (upto == 0 and known) or given.sequence <= upto then
 end
 -- The JSON of the others is moved up to where put() looks for it.
 local newer, bodies = {}, {}
+given.tokens = 0
 for place, message in ipairs(given.messages) do
     if message[4] > upto then
         newer[#newer + 1] = message
         bodies[#bodies + 1] = ARGV[place + 1]
+        given.tokens = given.tokens + given.tokens_of[place]
     end
 end
 for place, body in ipairs(bodies) do

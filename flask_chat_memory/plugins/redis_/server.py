@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import functools
+import re
 import threading
 import typing as t
 
@@ -28,6 +29,8 @@ Client = redis.Redis | RedisCluster
 
 _encode = msgspec.msgpack.Encoder().encode
 _AS_BYTES = {NEVER_DECODE: True}
+_CODE = re.compile(r"[A-Z]{3,}\b")
+"""The word with which an error of the server begins; what follows may quote what a visitor wrote."""
 _LOST = (redis.ConnectionError, redis.TimeoutError)
 _FAILED = (redis.RedisError, RedisClusterException, OSError)
 
@@ -62,9 +65,12 @@ class Server:
         :param bodies: JSON of messages.
         :param repeatable: run it once more if the connection is lost: it may have run already.
         """
-        keys = (index, *others)
-        arguments = (len(keys), *keys, _encode(given), *bodies)
-        return self._guarded(lambda: self._evaluate(script, arguments), repeatable, index, given.get("digest"))
+        keys, texts = (index, *others), tuple(bodies)
+
+        def call(told: cabc.Mapping[str, t.Any] = given) -> t.Any:
+            return self._evaluate(script, (len(keys), *keys, _encode(told), *texts))
+
+        return self._guarded(call, repeatable, index, given.get("digest"), again=lambda: call({**given, "again": True}))
 
     def newest(self, index: str, digest: str, limit: int | None) -> list[bytes]:
         """Return the head of a thread and, before it, the newest messages, all without a limit."""
@@ -85,21 +91,31 @@ class Server:
                 yield found[1]
 
     def _guarded(
-        self, call: cabc.Callable[[], t.Any], repeatable: bool, index: str | bytes, digest: str | None
+        self,
+        call: cabc.Callable[[], t.Any],
+        repeatable: bool,
+        index: str | bytes,
+        digest: str | None,
+        again: cabc.Callable[[], t.Any] | None = None,
     ) -> t.Any:
+        """Make a call.
+
+        :param again: is called instead when the first may have been made although the connection was lost.
+        """
         try:
             try:
                 return call()
             except _LOST as error:
                 if not repeatable or isinstance(error, redis.AuthenticationError):
                     raise
-                return call()
+                return (again or call)()
         except _FAILED as error:
             # Without the driver's text: it may quote an address or what a visitor wrote.
-            reason = type(error).__name__
-            if str(error).startswith("CORRUPT"):
+            code = _CODE.match(str(error)) if isinstance(error, redis.ResponseError) else None
+            reason = f"{type(error).__name__}{f' ({code[0]})' if code else ''}"
+            if code and code[0] == "CORRUPT":
                 raise CorruptRecord(f"Redis: a thread at {index!r} cannot be read") from error
-            if str(error).startswith("WRONGTYPE"):
+            if code and code[0] == "WRONGTYPE":
                 reason = self._find_misplaced(index, digest) or reason
             raise StorageError(f"Redis failed at {index!r}: {reason}") from error
 

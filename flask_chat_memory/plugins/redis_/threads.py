@@ -7,7 +7,8 @@ import collections.abc as cabc
 import logging
 import typing as t
 
-from ...errors import ChatMemoryError
+from ...errors import CorruptRecord
+from ...errors import MissingOwner
 from ..abilities import DescribesThreads
 from ..abilities import ListsThreads
 from ..abilities import PurgesThreads
@@ -23,6 +24,7 @@ from .names import thread_digest
 from .names import thread_of
 from .names import threads_pattern
 from .packing import bounded
+from .packing import Head
 from .packing import unpack_head
 from .server import Server
 
@@ -56,11 +58,11 @@ class RedisThreads(ListsThreads, DescribesThreads, PurgesThreads, abc.ABC):
         if before is not None:
             given |= {"activity": repr(float(before.last_activity)), "before": thread_digest(before.thread_id)}
         found = self._server.run(scripts.LIST, self._index(scope), given, repeatable=True)
-        return [_thread(*packed)[1] for packed in found]
+        return [thread for packed in found for _, thread in _readable(self._index(scope), packed)]
 
     def find_thread(self, scope: Scope, thread_id: str) -> Thread | None:
         found = self._run(scripts.FIND, scope, thread_id, repeatable=True)
-        return _thread(*found)[1] if found else None
+        return _thread(self._index(scope), *found)[1] if found else None
 
     def update_thread(self, scope: Scope, thread_id: str, **changes: t.Unpack[ThreadChanges]) -> bool:
         values = check_changes(changes)
@@ -84,11 +86,8 @@ class RedisThreads(ListsThreads, DescribesThreads, PurgesThreads, abc.ABC):
         given = {**self._times(), "digests": digests}
         found = self._server.run(scripts.EVERY, indexes[0], given, repeatable=True, others=indexes[1:])
         for index, digest, packed in zip(indexes, digests, found, strict=True):
-            try:
-                if packed != _GONE:
-                    yield _thread(*packed)
-            except (ChatMemoryError, TypeError, ValueError):
-                _log.warning("redis: the thread %s of %r cannot be read", digest, index)
+            if packed != _GONE:
+                yield from _readable(f"{index.decode()}:{digest}", packed)
 
     def purge_thread(self, scope: Scope, thread_id: str, before: float) -> int | None:
         return t.cast("int | None", self._run(scripts.PURGE, scope, thread_id, before=float(before)))
@@ -102,8 +101,23 @@ class RedisThreads(ListsThreads, DescribesThreads, PurgesThreads, abc.ABC):
         return self._server.run(script, self._index(scope), given, repeatable=repeatable)
 
 
-def _thread(packed: bytes, messages: int, about: cabc.Sequence[bytes | None]) -> tuple[Scope, Thread]:
-    head = unpack_head(packed)
+def _readable(index: str, packed: t.Any) -> cabc.Iterator[tuple[Scope, Thread]]:
+    """Yield a thread, unless it cannot be read."""
+    try:
+        yield _thread(index, *packed)
+    except (CorruptRecord, TypeError) as error:
+        _log.warning("a thread is passed over: %s", error if isinstance(error, CorruptRecord) else index)
+
+
+def _thread(index: str, packed: bytes, messages: int, about: cabc.Sequence[bytes | None]) -> tuple[Scope, Thread]:
+    head = unpack_head(packed, index)
+    try:
+        return _thread_of(head, messages, about)
+    except (MissingOwner, ValueError) as error:
+        raise CorruptRecord(f"Redis at {index!r}: the description of a thread cannot be read") from error
+
+
+def _thread_of(head: Head, messages: int, about: cabc.Sequence[bytes | None]) -> tuple[Scope, Thread]:
     owner, chatbot, created, title, pinned, archived, configuration = (
         None if value is None else value.decode() for value in about
     )

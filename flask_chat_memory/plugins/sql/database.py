@@ -88,7 +88,8 @@ class Database:
 
         def read(cursor: t.Any, _repeated: bool) -> list[Row]:
             cursor.execute(prepared.text, prepared.values(parameters))
-            return t.cast("list[Row]", cursor.fetchall())
+            # Some drivers give a tuple.
+            return list(cursor.fetchall())
 
         with self.lock, self._errors:
             return self._repeating(read)
@@ -190,19 +191,23 @@ class Database:
         try:
             dialect.begin(cursor, scopes)
             result = work(Transaction(cursor, self.prepare, dialect.locks_rows, repeated))
+            self._commit(cursor, repeatable)
         except Exception:
             with contextlib.suppress(dialect.driver_error):
                 dialect.rollback(cursor)
                 dialect.end(cursor, scopes)
             raise
+        dialect.end(cursor, scopes)
+        return result
+
+    def _commit(self, cursor: t.Any, repeatable: bool) -> None:
+        dialect = self.dialect
         try:
             dialect.commit(cursor)
         except dialect.driver_error as error:
             if not repeatable and dialect.code(error) not in dialect.conflicts:
                 raise StorageError(f"{dialect.place()} may have stored it or not: the connection was lost") from error
             raise
-        dialect.end(cursor, scopes)
-        return result
 
     def _give_back(self, connection: t.Any, state: object) -> None:
         if connection.is_valid:
@@ -210,12 +215,14 @@ class Database:
             connection.close()
 
     def _living_connection(self) -> t.Any:
-        """Return a connection that is tested; dead ones in the pool are replaced."""
-        while True:
+        """Return a connection that is tested or new; dead ones in the pool are replaced."""
+        pool = self._engine.pool
+        for _ in range(pool.checkedin() if isinstance(pool, sa.QueuePool) else 0):
             connection = self._connection()
             if self._is_alive(connection):
                 return connection
             connection.invalidate()
+        return self._connection()
 
     def _is_alive(self, connection: t.Any) -> bool:
         try:

@@ -7,6 +7,7 @@ from ..abilities import Reseals
 from ..records import Scope
 from .rows import Append
 from .rows import EVERYTHING
+from .rows import messages_of
 from .tables import scope_key
 from .tables import thread_key
 from .writing import Writer
@@ -65,7 +66,7 @@ class Mover(Writer):
 
     def _messages(self, key: str) -> list[ChatMessage]:
         everything = {"thread_key": key, "after": -1, "limit": EVERYTHING, **self._times}
-        return ChatMessage.from_rows(self._rows(self._statements.oldest, everything))
+        return messages_of(self._rows(self._statements.oldest, everything), key)
 
     def _goal(self, scope: Scope, thread_id: str) -> str:
         """Return the thread that a batch goes to."""

@@ -7,8 +7,11 @@ import contextlib
 import typing as t
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import mysql
 from sqlalchemy.dialects.mysql import pymysql
 
+from ...errors import ConfigurationError
+from ...errors import StorageError
 from .dialect import Busy
 from .dialect import Code
 from .dialect import Dialect
@@ -17,6 +20,7 @@ from .tables import TableSet
 
 LOCK_TIMEOUT = 10
 CREATE_TIMEOUT = 60
+_CHARSET = "utf8mb4"
 
 
 class MySQLStatements(ServerStatements):
@@ -26,6 +30,9 @@ class MySQLStatements(ServerStatements):
         # MySQL takes it only as a table of its own, which DISTINCT keeps it from dissolving.
         table = query.distinct().subquery()
         return sa.select(*table.c).scalar_subquery()
+
+    def _adding(self, table: sa.Table, values: dict[str, t.Any], more: dict[str, t.Any]) -> sa.Insert:
+        return mysql.insert(table).values(values).on_duplicate_key_update(more)
 
     def _by_id(self, query: sa.Select[t.Any]) -> sa.Select[t.Any]:
         # It would take the primary key, and read the thread from its beginning.
@@ -55,6 +62,7 @@ class MySQL(Dialect):
         1153: "refuses so long a message; see max_allowed_packet",
         1205: "is busy",
         1290: "is read-only",
+        1366: "cannot hold every script; the charset of the connection must be utf8mb4",
         1406: "has no room for so long a value",
         1698: "refuses the user or the password",
         1792: "is read-only",
@@ -71,15 +79,31 @@ class MySQL(Dialect):
     @staticmethod
     def make_engine(url: sa.URL) -> sa.Engine:
         return sa.create_engine(
-            url.update_query_dict({"charset": "utf8mb4"}),
+            url.update_query_dict({"charset": _CHARSET}),
             isolation_level="AUTOCOMMIT",
             pool_reset_on_return=None,
             pool_recycle=3600,
         )
 
+    def check(self) -> None:
+        super().check()
+        charset = self._engine.url.query.get("charset", _CHARSET)
+        if charset != _CHARSET:
+            raise ConfigurationError(f"engine has the charset {charset!r}, which lacks scripts; use charset={_CHARSET}")
+
+    def lend(self, connection: t.Any) -> object:
+        driver = connection.dbapi_connection
+        if driver.charset != _CHARSET:
+            # Without strict mode the server would cut a text off at the first character that is not there.
+            raise StorageError(f"{self.place()} is connected with the charset {driver.charset!r}; use {_CHARSET!r}")
+        return None
+
     def begin(self, cursor: t.Any, scopes: cabc.Sequence[str]) -> None:
         for scope in scopes:
             _lock(cursor, scope, LOCK_TIMEOUT)
+        if not cursor.connection.get_autocommit():
+            # What the site reads at every checkout has begun a transaction.
+            cursor.connection.commit()
         # With fewer locks on gaps between rows, which belong to nobody.
         cursor.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
         cursor.execute("START TRANSACTION")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import contextlib
+import re
 import typing as t
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import psycopg
 
 from ..options import PluginOptions
@@ -25,6 +27,10 @@ _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
 
 class PostgreSQLStatements(ServerStatements):
+    def _adding(self, table: sa.Table, values: dict[str, t.Any], more: dict[str, t.Any]) -> sa.Insert:
+        insert = postgresql.insert(table).values(values)
+        return insert.on_conflict_do_update(index_elements=table.primary_key, set_=more)
+
     def _define_reading(self, thread: sa.Table, message: sa.Table) -> None:
         super()._define_reading(thread, message)
         limit = sa.bindparam("limit", type_=sa.BigInteger)
@@ -44,6 +50,12 @@ class PostgreSQLStatements(ServerStatements):
             .where(current.c.scope_key == sa.bindparam("scope_key"), self.alive())
             .order_by(newest.c.sequence.desc())
         )
+
+    def _define_removing(self) -> None:
+        super()._define_removing()
+        # In one round trip.
+        *parts, last = self.remove_all
+        self.remove_all = [last.add_cte(*(part.cte(f"removed_{place}") for place, part in enumerate(parts)))]
 
 
 class PostgreSQL(Dialect):
@@ -82,6 +94,7 @@ class PostgreSQL(Dialect):
 
     def __init__(self, engine: sa.Engine) -> None:
         super().__init__(engine)
+        self._unusable: type[Exception] = engine.dialect.loaded_dbapi.OperationalError
         # By place: a name would be looked up for every parameter of every call.
         self.compiling = psycopg.dialect(paramstyle="format")  # type: ignore[no-untyped-call]
 
@@ -148,8 +161,8 @@ class PostgreSQL(Dialect):
 
     def _reason(self, error: Exception) -> str | None:
         known = super()._reason(error)
-        if known or self.code(error) is not None or getattr(error, "pgconn", None) is None:
+        if known or self.code(error) is not None or not isinstance(error, self._unusable):
             return known
-        # There is no code for a connection that fails. The words may be of another language, then it just failed.
-        text = str(error).lower()
+        # There is no code for a connection that fails. The words may be of another language; names stand in quotes.
+        text = re.sub(r"""(["']).*?\1""", "", str(error)).lower()
         return next((said for word, said in self.unreachable.items() if word in text), "cannot be reached")

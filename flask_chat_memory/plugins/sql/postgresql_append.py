@@ -7,11 +7,13 @@ import typing as t
 import sqlalchemy as sa
 
 from ...values import clean
+from ..counting import COUNTED
+from ..counting import total_tokens
 from ..options import PluginOptions
-from ..rules import tokens_of
 from .rows import Append
 from .rows import columns_of
 from .rows import times
+from .rows import usage_rows
 from .tables import id_key
 from .tables import scope_key
 from .tables import Tables
@@ -53,7 +55,7 @@ WITH asked AS (
 ), known AS (
     INSERT INTO {append_key} (thread_key, append_key, sequence)
     SELECT %(thread)s::text, %(key)s::text, last + 1 FROM touched
-){live}
+){parts}
 SELECT last + 1 FROM touched
 """
 _ALIVE = """(thread.last_activity >= %(cutoff)s::float8 OR EXISTS (
@@ -67,6 +69,14 @@ _BEGINS = """, begun AS (
 _ENDS = """, ended AS (
     DELETE FROM {live} AS live USING touched WHERE live.thread_key = %(thread)s::text AND live.turn = %(turn)s::text
 )"""
+_COUNTS = f""", counted AS (
+    INSERT INTO {{usage}} AS usage (usage_key, owner, chatbot, day, model, {", ".join(COUNTED)})
+    SELECT added.* FROM touched, unnest(
+        %(usage_key)s::text[], %(owner)s::text[], %(chatbot)s::text[], %(day)s::text[], %(model)s::text[],
+        {", ".join(f"%(more_{name})s::bigint[]" for name in COUNTED)}
+    ) AS added
+    ON CONFLICT (usage_key) DO UPDATE SET {", ".join(f"{name} = usage.{name} + excluded.{name}" for name in COUNTED)}
+)"""
 _UNLIMITED = 2**62
 
 
@@ -78,11 +88,12 @@ class OneStatementAppend:
 
     def __init__(self, tables: Tables, options: PluginOptions, dialect: sa.Dialect) -> None:
         quote = dialect.identifier_preparer.format_table
-        names = {name: quote(getattr(tables, name)) for name in ("thread", "message", "append_key", "current", "live")}
+        named = ("thread", "message", "append_key", "current", "live", "usage")
+        names = {name: quote(getattr(tables, name)) for name in named}
         alive = _ALIVE.format(**names)
-        self._plain, self._begins, self._ends = (
-            " ".join(_STATEMENT.format(**{**names, "live": part.format(**names), "alive": alive}).split())
-            for part in ("", _BEGINS, _ENDS)
+        self._plain, self._replies, self._begins, self._ends = (
+            " ".join(_STATEMENT.format(**names, parts=parts.format(**names), alive=alive).split())
+            for parts in ("", _COUNTS, _BEGINS, _COUNTS + _ENDS)
         )
         self._options = options
 
@@ -95,7 +106,7 @@ class OneStatementAppend:
             "key": append.key,
             "reply_to": None if append.reply_to is None else id_key(clean(append.reply_to)),
             "added": len(columns),
-            "tokens": sum(map(tokens_of, append.messages)),
+            "tokens": total_tokens(append.messages),
             "max_messages": self._options.max_messages or _UNLIMITED,
             "message_ids": [column["message_id"] for column in columns],
             "turns": [column["turn"] for column in columns],
@@ -103,10 +114,13 @@ class OneStatementAppend:
             "bodies": [column["body"] for column in columns],
             **times(self._options, now),
         }
+        if append.reply_to is not None:
+            rows = usage_rows(append.scope, append.messages, now)
+            values |= {name: [row[name] for row in rows] for name in rows[0]}
         if append.begins:
             live = append.begins
             values |= {"turn": live.turn, "question_id": live.question_id, "answer_id": live.answer_id}
             return self._begins, {**values, "lease": live.lease}
         if append.ends is not None:
             return self._ends, {**values, "turn": append.ends}
-        return self._plain, values
+        return self._plain if append.reply_to is None else self._replies, values

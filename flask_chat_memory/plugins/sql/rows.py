@@ -5,11 +5,17 @@ from __future__ import annotations
 import collections.abc as cabc
 import typing as t
 
+from ...errors import CorruptRecord
 from ...message import ChatMessage
+from ..counting import COUNTED
+from ..counting import counts_of
+from ..counting import day_of
 from ..options import PluginOptions
 from ..records import LiveTurn
 from ..records import Scope
 from .tables import id_key
+from .tables import usage_key
+from .transaction import Row
 
 _NEVER = -(2.0**62)
 """A time before all others; infinity is no number in every database."""
@@ -29,6 +35,34 @@ def columns_of(message: ChatMessage) -> dict[str, t.Any]:
         "role": message.role,
         "body": message.to_json().decode(),
     }
+
+
+def usage_rows(scope: Scope, answer: cabc.Sequence[ChatMessage], now: float) -> list[dict[str, t.Any]]:
+    """Return the parameters of :attr:`Statements.add_usage` for an answer, always in the same order of rows."""
+    day = day_of(now)
+    return [
+        {
+            "usage_key": usage_key(scope, day, model),
+            "owner": scope.owner,
+            "chatbot": scope.chatbot,
+            "day": day,
+            "model": model,
+            **{f"more_{name}": count for name, count in zip(COUNTED, counts, strict=True)},
+        }
+        for model, counts in sorted(counts_of(answer).items())
+    ]
+
+
+def messages_of(rows: cabc.Iterable[Row], key: str) -> list[ChatMessage]:
+    """Make messages of rows of sequence and body.
+
+    :param key: of the thread, for errors.
+    :raises CorruptRecord: if one cannot be read.
+    """
+    try:
+        return ChatMessage.from_rows(rows)
+    except CorruptRecord as error:
+        raise CorruptRecord(f"{error}; its thread_key is {key!r}") from error
 
 
 class Append(t.NamedTuple):

@@ -12,10 +12,13 @@ import typing as t
 import sqlalchemy as sa
 
 from ...errors import ConfigurationError
+from .dialect import Code
 from .dialect import Dialect
 from .tables import TableSet
 
 BUSY_TIMEOUT = 10.0
+_OK = 0
+_NO_TABLE = "no such table"
 
 
 class SQLite(Dialect):
@@ -24,6 +27,20 @@ class SQLite(Dialect):
     label = "SQLite"
     drivers = ("pysqlite",)
     one_writer = True
+    missing_table = frozenset({_NO_TABLE})
+    failures = {
+        _NO_TABLE: "lacks a table of the plugin",
+        sqlite3.SQLITE_PERM: "does not allow this to the user",
+        sqlite3.SQLITE_BUSY: "is busy",
+        sqlite3.SQLITE_LOCKED: "is busy",
+        sqlite3.SQLITE_READONLY: "is read-only",
+        sqlite3.SQLITE_IOERR: "cannot be read from its disk or written to it",
+        sqlite3.SQLITE_CORRUPT: "is damaged",
+        sqlite3.SQLITE_FULL: "has no room left on its disk",
+        sqlite3.SQLITE_CANTOPEN: "cannot be opened",
+        sqlite3.SQLITE_TOOBIG: "has no room for so long a value",
+        sqlite3.SQLITE_NOTADB: "is no database of SQLite",
+    }
 
     @staticmethod
     def make_engine(url: sa.URL) -> sa.Engine:
@@ -74,14 +91,17 @@ class SQLite(Dialect):
         yield
         connection.commit()
 
-    def code(self, error: Exception) -> str | None:
+    def code(self, error: Exception) -> Code:
         # SQLite has no code for it, and speaks English everywhere.
-        return "no such table" if "no such table" in str(error) else None
+        if "no such table" in str(error):
+            return _NO_TABLE
+        return getattr(error, "sqlite_errorcode", _OK) & 0xFF or None
 
-    missing_table = frozenset({"no such table"})
+    def _reason(self, error: Exception) -> str | None:
+        return "cannot be opened" if isinstance(error, OSError) else super()._reason(error)
 
     def place(self) -> str:
-        return "the database"
+        return f"the SQLite database {os.path.basename(self._engine.url.database or '')!r}"
 
 
 def _make_private_file(path: str) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import typing as t
 
 import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite
 
+from ..counting import COUNTED
 from .tables import Tables
 
 MOST_AT_ONCE = 32
@@ -30,6 +32,7 @@ class Statements:
         self._define_live_turns()
         self._define_scope(thread)
         self._define_removing()
+        self._define_usage(tables.usage)
 
     def running(self) -> sa.ColumnElement[bool]:
         """Return the condition that a turn of the thread holds a lease."""
@@ -47,6 +50,10 @@ class Statements:
     def _by_id(self, query: sa.Select[t.Any]) -> sa.Select[t.Any]:
         """Return a query that finds a message by its id."""
         return query
+
+    def _adding(self, table: sa.Table, values: dict[str, t.Any], more: dict[str, t.Any]) -> sa.Insert:
+        """Return the statement that inserts a row, or changes the one that has its primary key."""
+        return sqlite.insert(table).values(values).on_conflict_do_update(index_elements=table.primary_key, set_=more)
 
     def _define_reading(self, thread: sa.Table, message: sa.Table) -> None:
         this_thread = thread.c.thread_key == _p("thread_key")
@@ -238,15 +245,28 @@ class Statements:
         self.remove_contents = [self.remove_messages] + [
             sa.delete(table).where(table.c.thread_key == _p("thread_key")) for table in (tables.live, tables.mark)
         ]
-        self.remove_keys = sa.delete(tables.append_key).where(tables.append_key.c.thread_key == _p("thread_key"))
-        self.remove_thread = sa.delete(tables.thread).where(tables.thread.c.thread_key == _p("thread_key"))
+        remove_keys = sa.delete(tables.append_key).where(tables.append_key.c.thread_key == _p("thread_key"))
+        remove_thread = sa.delete(tables.thread).where(tables.thread.c.thread_key == _p("thread_key"))
         idle = sa.and_(tables.thread.c.last_activity < _p("before"), sa.not_(self.running()))
-        self.remove_idle_thread = self.remove_thread.where(idle)
+        self.remove_idle_thread = remove_thread.where(idle)
         self.remove_current = sa.delete(tables.current).where(
             tables.current.c.scope_key == _p("scope_key"), tables.current.c.thread_key == _p("thread_key")
         )
+        self.remove_all: list[sa.Delete] = [*self.remove_contents, remove_keys, remove_thread, self.remove_current]
         self.empty_thread = (
             sa.update(tables.thread)
             .where(tables.thread.c.thread_key == _p("this"))
             .values(messages=0, tokens=0, last_activity=_p("now"))
+        )
+
+    def _define_usage(self, usage: sa.Table) -> None:
+        values: dict[str, t.Any] = {name: _p(name) for name in ("usage_key", "owner", "chatbot", "day", "model")}
+        values |= {name: _p(f"more_{name}") for name in COUNTED}
+        self.add_usage = self._adding(
+            usage, values, {name: usage.c[name] + _p(f"more_{name}", type_=sa.BigInteger) for name in COUNTED}
+        )
+        self.list_usage = sa.select(usage.c.day, usage.c.model, *(usage.c[name] for name in COUNTED)).where(
+            usage.c.owner == _p("owner"),
+            usage.c.chatbot == _p("chatbot"),
+            usage.c.day.between(_p("since"), _p("until")),
         )

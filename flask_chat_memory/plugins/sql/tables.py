@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 from sqlalchemy.ext.compiler import compiles
 
+from ..counting import COUNTED
 from ..records import Scope
 
 DEFAULT_PREFIX = "chat_memory_"
@@ -61,7 +62,7 @@ class TableSet(t.Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Tables:
-    """The six tables; ``thread_key`` is :func:`thread_key` everywhere."""
+    """The seven tables; ``thread_key`` is :func:`thread_key` everywhere."""
 
     thread: sa.Table
     message: sa.Table
@@ -69,9 +70,10 @@ class Tables:
     current: sa.Table
     live: sa.Table
     mark: sa.Table
+    usage: sa.Table
 
     def all(self) -> list[sa.Table]:
-        return [self.thread, self.message, self.append_key, self.current, self.live, self.mark]
+        return [self.thread, self.message, self.append_key, self.current, self.live, self.mark, self.usage]
 
 
 def define_tables(metadata: sa.MetaData, prefix: str = DEFAULT_PREFIX) -> Tables:
@@ -87,6 +89,9 @@ def define_tables(metadata: sa.MetaData, prefix: str = DEFAULT_PREFIX) -> Tables
 
     def key(name: str, primary: bool = True) -> sa.Column[object]:
         return sa.Column(name, _identifier(32), primary_key=primary, nullable=False)
+
+    def number(name: str) -> sa.Column[object]:
+        return sa.Column(name, sa.BigInteger, nullable=False)
 
     return Tables(
         thread=table(
@@ -145,6 +150,16 @@ def define_tables(metadata: sa.MetaData, prefix: str = DEFAULT_PREFIX) -> Tables
             sa.Column("rating", sa.SmallInteger),
             sa.Column("comment", _text()),
         ),
+        usage=table(
+            "usage",
+            key("usage_key"),
+            sa.Column("owner", _identifier(255), nullable=False),
+            sa.Column("chatbot", _identifier(64), nullable=False),
+            sa.Column("day", _identifier(10), nullable=False),
+            sa.Column("model", _text(), nullable=False),
+            *(number(name) for name in COUNTED),
+            sa.Index(f"{prefix}usage_scope", "owner", "chatbot", "day"),
+        ),
     )
 
 
@@ -161,6 +176,11 @@ def scope_key(scope: Scope) -> str:
 def thread_key(scope: Scope, thread_id: str) -> str:
     """Return the digest of a thread within its scope; no other scope has the same, whatever the id."""
     return _digest(scope.owner, scope.chatbot, thread_id)
+
+
+def usage_key(scope: Scope, day: str, model: str) -> str:
+    """Return the digest of a line of the ledger."""
+    return _digest(scope.owner, scope.chatbot, day, model)
 
 
 def _digest(*names: str) -> str:

@@ -6,6 +6,7 @@ import collections.abc as cabc
 
 from ...message import ChatMessage
 from ...values import clean
+from ..counting import total_tokens
 from ..options import PluginOptions
 from ..records import Appended
 from ..records import LiveTurn
@@ -14,11 +15,11 @@ from ..records import Scope
 from ..rules import KEYS_KEPT
 from ..rules import number
 from ..rules import sequence_of
-from ..rules import tokens_of
 from .rows import Append
 from .rows import columns_of
 from .rows import ThreadRow
 from .rows import times
+from .rows import usage_rows
 from .statements import MOST_AT_ONCE
 from .statements import Statements
 from .tables import id_key
@@ -56,6 +57,8 @@ class Writer:
             ours = self._repeated and self._is_at(thread.key, thread.known, messages)
             return Appended(thread.thread_id, thread.known, repeated=not ours)
         if reply_to is not None and not (thread and thread.alive and thread.question is not None):
+            if not self._repeated:
+                self._count(append)
             return None
         goal = thread.thread_id if thread else thread_id
         if not messages or only_into not in (None, goal):
@@ -64,6 +67,8 @@ class Writer:
         first = thread.sequence + 1
         self._insert(thread.key, [message.numbered(first + place) for place, message in enumerate(messages)])
         self._touch(thread.key, last=thread.sequence + len(messages), added=len(messages), messages=messages)
+        if reply_to is not None:
+            self._count(append)
         if key is not None:
             self.run(self._statements.insert_key, {"thread_key": thread.key, "append_key": key, "sequence": first})
         if begins:
@@ -106,10 +111,8 @@ class Writer:
 
     def remove(self, scope: Scope, key: str) -> None:
         """Delete a thread of the scope with all that belongs to it."""
-        statements = self._statements
-        for statement in (*statements.remove_contents, statements.remove_keys, statements.remove_thread):
-            self.run(statement, {"thread_key": key})
-        self.run(statements.remove_current, {"thread_key": key, "scope_key": scope_key(scope)})
+        for statement in self._statements.remove_all:
+            self.run(statement, {"thread_key": key, "scope_key": scope_key(scope)})
 
     def purge(self, scope: Scope, key: str, before: float) -> int | None:
         """Do what :meth:`PurgesThreads.purge_thread` promises."""
@@ -150,6 +153,10 @@ class Writer:
         # A second wish changes no row, which MariaDB counts as none found.
         live = self._rows(self._statements.live_turns, this)
         return any(row[0] == turn for row in live)
+
+    def _count(self, answer: Append) -> None:
+        for row in usage_rows(answer.scope, answer.messages, self._times["now"]):
+            self.run(self._statements.add_usage, row)
 
     def _current_of(self, scope: Scope) -> bool:
         return bool(self._rows(self._statements.current_thread, {"scope_key": scope_key(scope), **self._times}))
@@ -256,7 +263,7 @@ class Writer:
     def _touch(self, key: str, *, last: int, added: int, messages: cabc.Iterable[ChatMessage]) -> None:
         self.run(
             self._statements.touch_thread,
-            {"this": key, "last": last, "added": added, "more": sum(map(tokens_of, messages)), **self._times},
+            {"this": key, "last": last, "added": added, "more": total_tokens(messages), **self._times},
         )
 
     def _trim(self, key: str, count: int) -> None:

@@ -24,13 +24,17 @@ _WIDE = 2**30
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads as text whatever is not certainly something else; knows no aliases, which can grow without end."""
+    """Reads as text whatever is not certainly something else.
+
+    It knows neither aliases, which can grow without end, nor tags, which can ask for what a value is not.
+    """
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("aliases are not read")
+        event = t.cast(t.Any, self).peek_event()
+        if isinstance(event, yaml.AliasEvent) or event.tag is not None:
+            raise yaml.YAMLError("aliases and tags are not read")
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[t.Hashable, t.Any]:

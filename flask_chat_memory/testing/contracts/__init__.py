@@ -12,6 +12,7 @@ storage of documents has the fixture ``make_storage`` and the classes whose name
 """
 
 from . import assertions as assertions
+from .counting import CountsUsageContract as CountsUsageContract
 from .current import CurrentThreadContract as CurrentThreadContract
 from .describing import DescribesThreadsContract as DescribesThreadsContract
 from .expiry import ExpiryContract as ExpiryContract

@@ -15,6 +15,8 @@ from .listing import fill
 from .listing import ids
 from .listing import SCOPES
 from .listing import with_ability
+from .parts import answer
+from .parts import ask
 from .parts import exchange
 from .parts import MakePlugin
 from .parts import OWNER
@@ -144,10 +146,12 @@ class DescribesThreadsContract:
             plugin.update_thread(OWNER, THREAD, **t.cast(t.Any, {"tokens": 0}))
 
     def test_a_description_moves_with_its_thread(self, make_plugin: MakePlugin) -> None:
-        plugin, clock = with_ability(make_plugin, DescribesThreads)
+        plugin, clock = with_ability(make_plugin, DescribesThreads, max_messages=2)
         if not isinstance(plugin, MovesThreads):
             pytest.skip("the plugin moves no threads")
-        plugin.append_messages(STRANGER, THREAD, exchange("1"))
+        for name in ("1", "2"):
+            used = answer(name).replace(usage={"total": 10})
+            plugin.append_messages(STRANGER, THREAD, [ask(name), used])
         plugin.update_thread(STRANGER, THREAD, title="mine", pinned=True, archived=True, configuration="c")
         before = plugin.find_thread(STRANGER, THREAD)
         clock.advance(1)

@@ -70,6 +70,15 @@ class ListsThreadsContract:
         told = Thread(id=THREAD, created_at=born, last_activity=born + 2.125, messages=4, tokens=22)
         assert plugin.list_threads(OWNER) == [told]
 
+    def test_what_the_parts_of_one_model_call_used_is_told_once(self, make_plugin: MakePlugin) -> None:
+        plugin, _ = with_ability(make_plugin, ListsThreads)
+        for name in "12":
+            parts = [answer(name).replace(id=f"{name}-{part}", usage={"total": 7}, model="m") for part in "ab"]
+            plugin.append_messages(OWNER, THREAD, [ask(name), *parts])
+        assert [thread.tokens for thread in plugin.list_threads(OWNER)] == [14]
+        plugin.save_messages(OWNER, THREAD, plugin.load_messages(OWNER, THREAD))
+        assert [thread.tokens for thread in plugin.list_threads(OWNER)] == [14]
+
     def test_pages_show_every_thread_once(self, make_plugin: MakePlugin) -> None:
         plugin, clock = with_ability(make_plugin, ListsThreads)
         fill(plugin, clock, *"abcde")

@@ -9,6 +9,7 @@ import threading
 import typing as t
 
 from ...message import ChatMessage
+from ...plugins.abilities import CountsUsage
 from ...plugins.abilities import CurrentThread
 from ...plugins.abilities import DescribesThreads
 from ...plugins.abilities import KeepsLiveTurns
@@ -37,6 +38,7 @@ class AblePlugin(
     ListsThreads,
     DescribesThreads,
     PurgesThreads,
+    CountsUsage,
     abc.ABC,
 ):
     """Stands in annotations for a plugin that has the ability which a contract is about."""

@@ -10,12 +10,16 @@ import typing as t
 import pytest
 
 from ...message import ChatMessage
+from ...plugins.abilities import CountsUsage
 from ...plugins.records import Appended
+from .counting import tell
+from .counting import used
 from .forks import Child
 from .forks import needs_fork
 from .forks import Say
 from .live import end
 from .live import start
+from .parts import able
 from .parts import AblePlugin
 from .parts import ask
 from .parts import contents
@@ -71,6 +75,22 @@ class ProcessContract:
         messages = make_plugin().load_messages(OWNER, THREAD)
         assert sequences(messages) == list(range(1, 3 * PROCESSES * ROUNDS + 1))
         assert_whole_batches(messages)
+
+    def test_answers_of_many_processes_are_all_counted(self, make_plugin: MakePlugin) -> None:
+        if not isinstance(make_plugin(), CountsUsage):
+            pytest.skip("the plugin counts no usage")
+
+        def write(writer: int, _say: Say) -> None:
+            plugin = able(make_plugin(), CountsUsage)
+            for n in range(ROUNDS):
+                name = f"{writer}-{n}"
+                tell(plugin, name, used(name), thread_id=f"thread-{writer}")
+
+        children = [Child(functools.partial(write, writer)) for writer in range(PROCESSES)]
+        assert [child.wait() for child in children] == [0] * PROCESSES
+        lines = able(make_plugin(), CountsUsage).list_usage(OWNER)
+        answers = PROCESSES * ROUNDS
+        assert [(sum(line.turns for line in lines), sum(line.total for line in lines))] == [(answers, 15 * answers)]
 
     def test_a_key_that_many_processes_send_is_stored_once(self, make_plugin: MakePlugin) -> None:
         def write(_say: Say) -> None:

@@ -1,0 +1,3 @@
+-- Returns the ledger of a scope.
+
+return redis.call('HGETALL', index .. ':usage')
