@@ -31,7 +31,7 @@ class ChatMemory extends HTMLElement {
     } else forget(storageKey)
     this.listen()
     this.showState()
-    if (this.querySelector("[data-status=pending]")) this.attend("resume")
+    this.resume()
   }
 
   listen() {
@@ -107,8 +107,12 @@ class ChatMemory extends HTMLElement {
     else this.abort()
   }
 
+  resume() {
+    if (this.querySelector("[data-status=pending]")) this.attend("resume")
+  }
+
   attend(name) {
-    import("./running.js").then((module) => module[name](this)).catch(() => this.abort())
+    import("./running.js").then((running) => running[name](this), () => this.abort())
   }
 
   async exchange(text) {
@@ -198,12 +202,10 @@ class ChatMemory extends HTMLElement {
     return [...(this.cursor ? [] : this.greeting()), ...page.messages]
   }
 
-  loadOnce(work) {
-    return (this.loading ??= this.attempt(work).finally(() => (this.loading = null)))
-  }
-
   showEarlier() {
-    if (this.cursor) this.loadOnce(async () => this.log.prepend(await this.load(this.cursor)))
+    if (!this.cursor) return
+    const show = async () => this.log.prepend(await this.load(this.cursor))
+    this.loading ??= this.attempt(show).finally(() => (this.loading = null))
   }
 
   greeting() {

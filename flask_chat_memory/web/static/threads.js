@@ -104,7 +104,7 @@ class ChatMemoryThreads extends HTMLElement {
     await widget.restart(`${this.url(id)}/open`)
     if (widget.thread === id && (await widget.reload()) === "complete") {
       widget.say(item.dataset.title || this.labels.untitled)
-      widget.awaitPending()
+      widget.resume()
       widget.scroll.focus()
     }
     this.isOpening = false
