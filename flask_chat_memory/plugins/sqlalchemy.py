@@ -204,7 +204,7 @@ class SQLAlchemyPlugin(SQLThreads, SQLUsage, ChatMemoryPlugin, CurrentThread, Ke
         return t.cast(Appended, self._append(append))
 
     def renew_turns(self, turns: cabc.Collection[Renewal], lease: float) -> set[str]:
-        return self._write(lambda writer: writer.renew(turns, lease)) if turns else set()
+        return self._write(lambda writer: writer.renew(turns, lease))
 
     def stop_turn(self, scope: Scope, thread_id: str, turn: str) -> bool:
         return is_thread_id(thread_id) and self._write(lambda writer: writer.stop(scope, thread_id, turn))
