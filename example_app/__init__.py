@@ -60,7 +60,7 @@ def create_app(config: cabc.Mapping[str, t.Any] | None = None, *, instance_path:
     app.config.update(config or {})
     if not app.config["SECRET_KEY"]:
         app.config["SECRET_KEY"] = os.environ.get("SECRET_KEY") or read_secret_key(instance / "secret_key")
-    app.config.setdefault("CHAT_MEMORY_OPTIONS", app.config["PLUGIN_OPTIONS"].get(app.config["CHAT_MEMORY_PLUGIN"], {}))
+    app.config.setdefault("CHAT_MEMORY_OPTIONS", _options_of(app.config, os.environ))
     app.config.setdefault("SESSION_CACHELIB", FileSystemCache(str(instance / "sessions"), threshold=10_000))
 
     Session(app)
@@ -75,6 +75,13 @@ def create_app(config: cabc.Mapping[str, t.Any] | None = None, *, instance_path:
         knowledge = Knowledge.read(pathlib.Path(app.config["KNOWLEDGE_FOLDER"]))
         memory.provider(Bot(knowledge, app.config["BOT_DELAY"]).answer)
     return app
+
+
+def _options_of(config: cabc.Mapping[str, t.Any], environ: cabc.Mapping[str, str]) -> dict[str, t.Any]:
+    plugin, threads = config["CHAT_MEMORY_PLUGIN"], environ.get("CHAT_MEMORY_THREADS")
+    # "many": each visitor has a list of conversations beside the chat.
+    chosen = {"threads": threads} if threads and plugin else {}
+    return {**config["PLUGIN_OPTIONS"].get(plugin, {}), **chosen}
 
 
 def _plugin_of(environ: cabc.Mapping[str, str]) -> str | None:

@@ -22,8 +22,9 @@ def init_app(app: flask.Flask) -> None:
 
 def index() -> str:
     """Show the chat."""
-    plugin = flask.current_app.extensions["chat_memory"].plugin_for(CHATBOT)
-    return flask.render_template("index.html", on_server=plugin is not None)
+    conversation = flask.current_app.extensions["chat_memory"].conversation(CHATBOT)
+    has_many = conversation.threads == "many"
+    return flask.render_template("index.html", on_server=conversation.mode == "server", has_many=has_many)
 
 
 def login() -> flask.typing.ResponseReturnValue:

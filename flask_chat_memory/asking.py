@@ -21,6 +21,7 @@ from .short_term.chain import apply_chain
 from .short_term.history import History
 from .signals import Announce
 from .signals import thread_created
+from .titles import Titles
 from .turn import Place
 from .turn import Turn
 from .visitor import Visitor
@@ -48,10 +49,16 @@ def unstored_turn(
 
 
 def stored_turn(
-    chatbot: ChatbotSettings, visitor: Visitor, location: Location, asked: Question, announce: Announce
+    chatbot: ChatbotSettings,
+    visitor: Visitor,
+    location: Location,
+    asked: Question,
+    titles: Titles,
+    announce: Announce,
 ) -> Turn:
     """Store the question and return its turn; a repeat stores nothing and gets the answer that there is.
 
+    :param titles: for a thread that begins with the question.
     :raises RequestRefused: 409 for a repeat that cannot be answered now.
     :raises StorageError: if the store fails.
     """
@@ -71,7 +78,7 @@ def stored_turn(
     elif appended.sequence == 1:
         scope = location.scope
         announce(thread_created, owner=scope.owner, chatbot=scope.chatbot, thread_id=appended.thread_id)
-    return Turn(
+    turn = Turn(
         id=t.cast(str, question.turn),
         chatbot=chatbot.name,
         question=question,
@@ -84,6 +91,9 @@ def stored_turn(
         clock=plugin.clock,
         announce=announce,
     )
+    if appended.sequence == 1 and not appended.repeated:
+        titles.give(turn, place)
+    return turn
 
 
 def _append(location: Location, question: ChatMessage, answer_id: str, client_key: str | None) -> Appended:

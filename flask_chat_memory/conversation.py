@@ -40,6 +40,9 @@ from .signals import nobody
 from .signals import storage_unavailable
 from .signals import thread_deleted
 from .signals import turn_started
+from .threads import OwnThreads
+from .titles import MakeTitle
+from .titles import Titles
 from .turn import Turn
 from .unfinished import watch
 from .usage import Usage
@@ -69,7 +72,7 @@ class Page:
     cursor: int | None = None
 
 
-class Conversation:
+class Conversation(OwnThreads):
     """The exchange of one owner with one chatbot; works in a request, in a stream and in a worker.
 
     Making it writes nothing. Where nothing is kept on the server (``mode`` is not ``"server"``) the same calls store
@@ -86,6 +89,8 @@ class Conversation:
         plugin: ChatMemoryPlugin | None,
         visitor: Visitor,
         provider: Provider | None,
+        make_title: MakeTitle | None,
+        title: str | None,
         in_request: bool,
         admission: cabc.Sequence[BeforeTurn] = (),
         announce: Announce = nobody,
@@ -96,6 +101,7 @@ class Conversation:
         self._plugin = plugin
         self._visitor = visitor
         self._provider = provider
+        self._titles = Titles(title, make_title)
         self._in_request = in_request
         self._admission = admission
         self._announce = announce
@@ -106,11 +112,6 @@ class Conversation:
         if not self._chatbot.history:
             return "none"
         return "client" if self._plugin is None else "server"
-
-    @property
-    def threads(self) -> t.Literal["one", "many"]:
-        """Whether the owner has one ongoing thread with the chatbot, or many."""
-        return self._plugin.options.threads if self._plugin else "one"
 
     @property
     def owner(self) -> str | None:
@@ -206,7 +207,7 @@ class Conversation:
         scope = Scope(self._visitor.claim(), self.chatbot)
         location = Location(self._plugin, scope, self._visitor, asked.thread_id)
         try:
-            turn = stored_turn(self._chatbot, self._visitor, location, asked, self._announce)
+            turn = stored_turn(self._chatbot, self._visitor, location, asked, self._titles, self._announce)
         except StorageError as error:
             self._announce(storage_unavailable, owner=scope.owner, chatbot=self.chatbot)
             if self._settings.on_unavailable == "answer":

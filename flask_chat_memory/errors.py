@@ -63,7 +63,7 @@ class DecryptionFailed(CorruptRecord):
 
 
 class RequestRefused(ChatMemoryError, HTTPException):
-    """A question cannot be taken; the description is a sentence that a visitor may read.
+    """A request cannot be granted; the description is a sentence that a visitor may read.
 
     :param code: 400, 403, 409, 413 or 503.
     """

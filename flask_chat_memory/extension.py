@@ -20,6 +20,7 @@ from .conversation import Conversation
 from .documents import Documents
 from .errors import ConfigurationError
 from .errors import UnknownThread
+from .functions import ChatbotFunctions
 from .instances import PluginInstances
 from .instances import SettingsLoader
 from .owner import known_owner
@@ -32,12 +33,15 @@ from .plugins.registry import PluginsAlter
 from .pointer import close_pointers
 from .pointer import forget_visitor
 from .pointer import Pointer
-from .provider import check_provider
-from .provider import plain_provider
+from .provider import plain_function
 from .provider import Provider
 from .resolve import check
 from .signals import Announcer
 from .storage.domains import DomainStorage
+from .threads import checked_changes
+from .threads import describer
+from .titles import TitleFunction
+from .turn import Turn
 from .unfinished import end_failed_turns
 from .unfinished import end_refused_turns
 from .visitor import NamedVisitor
@@ -46,6 +50,7 @@ from .web import BLUEPRINT
 from .web import register_web
 
 F = t.TypeVar("F", bound=Provider)
+T = t.TypeVar("T", bound=TitleFunction)
 B = t.TypeVar("B", bound=BeforeTurn)
 
 
@@ -73,7 +78,8 @@ class ChatMemory(Accounts):
         self.plugins = PluginRegistry(plugins_alter)
         self._owner_loader = owner_loader
         self._settings_loader = settings_loader
-        self._providers: dict[str | None, Provider] = {}
+        self._providers = ChatbotFunctions("provider")
+        self._title_functions = ChatbotFunctions("title function")
         self._admission: tuple[BeforeTurn, ...] = ()
         self._states: weakref.WeakKeyDictionary[flask.Flask, _State] = weakref.WeakKeyDictionary()
         if app is not None:
@@ -89,7 +95,8 @@ class ChatMemory(Accounts):
                 "this app has a ChatMemory already; import that object and use it instead of making a second one"
             )
         settings = read_settings(app.config, self.plugins)
-        _check_names(self._providers, settings)
+        for functions in (self._providers, self._title_functions):
+            functions.check(settings)
         configured = [chatbot.plugin for chatbot in settings.chatbots.values() if chatbot.plugin]
         if settings.url_prefix is not None and BLUEPRINT in app.blueprints:
             raise ConfigurationError(f"the app has a blueprint {BLUEPRINT!r} already; give that one another name")
@@ -145,18 +152,23 @@ class ChatMemory(Accounts):
             visitor = NamedVisitor(user) if plugin is None else self._pointer(user, settings.name)
         return self._make_conversation(settings, plugin, visitor, in_request=True)
 
-    def start_conversation(self, owner: str, chatbot: str | None = None) -> Conversation:
+    def start_conversation(self, owner: str, chatbot: str | None = None, title: str | None = None) -> Conversation:
         """Return a conversation of an owner outside of a request: the ongoing one, or a new one.
 
+        :param title: of a new one, for good; without it, the first question makes one.
+        :raises RequestRefused: for a title of more than 200 characters.
         :raises ConfigurationError: if the chatbot keeps no history on the server.
         :raises MissingOwner: without an owner.
         """
+        title = checked_changes({"title": title})["title"]
         settings, plugin, scope = self._named(owner, chatbot)
+        if title is not None:
+            describer(plugin)
         thread_id = None
         if plugin.options.threads == "one" and isinstance(plugin, CurrentThread):
             thread_id = plugin.current_thread(scope)
         visitor = NamedVisitor(owner, thread_id or plugin.create_thread_id(), reserved=thread_id is None)
-        return self._make_conversation(settings, plugin, visitor)
+        return self._make_conversation(settings, plugin, visitor, title=title)
 
     def open_conversation(self, owner: str, thread_id: str, chatbot: str | None = None) -> Conversation:
         """Return an existing conversation of an owner outside of a request.
@@ -181,20 +193,27 @@ class ChatMemory(Accounts):
 
         :raises ConfigurationError: for a second one, an unknown chatbot, an async generator.
         """
-        if callable(chatbot):
-            return self.provider()(chatbot)
+        return self._providers.register(chatbot, self._known_settings)
 
-        def register(function: F) -> F:
-            check_provider(function)
-            providers: dict[str | None, Provider] = {**self._providers, chatbot: function}
-            if chatbot in self._providers:
-                raise ConfigurationError(f"chatbot {chatbot or 'default'!r} has a provider already")
-            for state in self._states.values():
-                _check_names(providers, state.settings)
-            self._providers = providers
-            return function
+    @t.overload
+    def title(self, chatbot: T) -> T: ...
 
-        return register
+    @t.overload
+    def title(self, chatbot: str | None = None) -> cabc.Callable[[T], T]: ...
+
+    def title(self, chatbot: t.Any = None) -> t.Any:
+        """Register a function that makes titles for the threads of a chatbot, of the default one if none is named.
+
+        It is called with the first turn of a thread when that is answered, in the background and with an app
+        context, and returns a title or None. What it raises is logged. A title that a person gave stays.
+
+        :raises ConfigurationError: for a second one, an unknown chatbot, an async generator.
+        """
+        return self._title_functions.register(chatbot, self._known_settings)
+
+    @property
+    def _known_settings(self) -> list[Settings]:
+        return [state.settings for state in self._states.values()]
 
     def before_turn(self, function: B) -> B:
         """Register a function that may refuse a turn before anything is stored or sent.
@@ -250,17 +269,25 @@ class ChatMemory(Accounts):
         return settings, plugin, Scope(owner, settings.name)
 
     def _make_conversation(
-        self, chatbot: ChatbotSettings, plugin: ChatMemoryPlugin | None, visitor: Visitor, in_request: bool = False
+        self,
+        chatbot: ChatbotSettings,
+        plugin: ChatMemoryPlugin | None,
+        visitor: Visitor,
+        *,
+        title: str | None = None,
+        in_request: bool = False,
     ) -> Conversation:
-        provider = self._providers.get(chatbot.name)
-        if provider is None and chatbot.name == self.settings.default_chatbot:
-            provider = self._providers.get(None)
+        app, settings = _current_app(), self.settings
+        provider = self._providers.of_chatbot(chatbot.name, settings)
+        make_title = self._title_functions.of_chatbot(chatbot.name, settings)
         return Conversation(
-            settings=self.settings,
+            settings=settings,
             chatbot=chatbot,
             plugin=plugin,
             visitor=visitor,
-            provider=plain_provider(_current_app(), provider) if provider else None,
+            provider=plain_function(app, provider) if provider else None,
+            make_title=_in_app(app, plain_function(app, make_title)) if make_title else None,
+            title=title,
             in_request=in_request,
             admission=self._admission,
             announce=Announcer(_current_app()),
@@ -281,12 +308,12 @@ def _current_app() -> flask.Flask:
     return t.cast(flask.Flask, t.cast(t.Any, flask.current_app)._get_current_object())
 
 
-def _check_names(providers: cabc.Mapping[str | None, Provider], settings: Settings) -> None:
-    for name in providers:
-        if name is not None:
-            settings.chatbot(name)
-    if None in providers and settings.default_chatbot in providers:
-        raise ConfigurationError(f"chatbot {settings.default_chatbot!r} has two providers, one of them without a name")
+def _in_app(app: flask.Flask, function: cabc.Callable[[Turn], str | None]) -> cabc.Callable[[Turn], str | None]:
+    def call(turn: Turn) -> str | None:
+        with app.app_context():
+            return function(turn)
+
+    return call
 
 
 def _drop_at_logout(app: flask.Flask) -> None:

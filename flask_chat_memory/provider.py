@@ -21,25 +21,25 @@ Provider = cabc.Callable[["Turn"], Answer | cabc.Awaitable[Answer]]
 """Takes the turn; returns the answer as text, as an assistant message or in pieces of text; plain or async."""
 
 
-def check_provider(function: object) -> None:
-    """Refuse what cannot be a provider.
+def check_function(function: object, kind: str = "provider") -> None:
+    """Refuse what cannot be a provider, or a function of another kind.
 
     :raises ConfigurationError: for an async generator, an async function without ``flask[async]``, no function.
     """
     if not callable(function):
-        raise ConfigurationError(f"a provider is a function, not {type(function).__name__}")
+        raise ConfigurationError(f"a {kind} is a function, not {type(function).__name__}")
     name = getattr(function, "__name__", type(function).__name__)
     called = _called(function)
     if inspect.isasyncgenfunction(called) or inspect.isasyncgenfunction(function):
-        raise ConfigurationError(f"provider {name} is an async generator; make it a plain generator that yields text")
+        raise ConfigurationError(f"{kind} {name} is an async generator; make it a plain generator that yields text")
     if inspect.iscoroutinefunction(called) and importlib.util.find_spec("asgiref") is None:
-        raise ConfigurationError(f"provider {name} is async; install flask[async]")
+        raise ConfigurationError(f"{kind} {name} is async; install flask[async]")
 
 
-def plain_provider(app: flask.Flask, provider: Provider) -> Provider:
-    """Return a provider that can be called without ``await``."""
-    called = _called(provider)
-    return app.ensure_sync(called if inspect.iscoroutinefunction(called) else provider)
+def plain_function(app: flask.Flask, function: cabc.Callable[..., t.Any]) -> cabc.Callable[..., t.Any]:
+    """Return a function that can be called without ``await``."""
+    called = _called(function)
+    return app.ensure_sync(called if inspect.iscoroutinefunction(called) else function)
 
 
 def _called(function: t.Any) -> t.Any:

@@ -65,6 +65,7 @@ class Turn:
     :ivar usage: what a streaming provider learned of the token usage; anything that :meth:`Usage.of` reads.
     :ivar model: the model that answered.
     :ivar repeated: the question was answered before: ``answer`` is that answer, and no model needs to be called.
+    :ivar afterwards: is called once when the answer is stored.
     :ivar notice: ``not-stored`` if the store was down and the turn goes on without it.
     """
 
@@ -105,6 +106,7 @@ class Turn:
         self._stored = self.repeated
         self._streaming = False
         self.begun = False
+        self.afterwards: cabc.Callable[[Turn], None] | None = None
         self._ending = threading.Lock()
         if self.lease and not self.repeated:
             leases.hold(self)
@@ -245,6 +247,8 @@ class Turn:
                     # A store that was down, or a clock that jumped, has let the lease run out.
                     raise StorageError("the turn was taken for dead and ended before its answer came")
                 self._tell_end(self.answer, stored=appended is not None)
+                if appended is not None and self.afterwards is not None:
+                    self.afterwards(self)
             return self.answer
 
     def _tell_end(self, answer: ChatMessage, stored: bool) -> None:

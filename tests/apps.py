@@ -269,6 +269,17 @@ class Browser:
         assert response.status_code == 200, response.text
         return t.cast("dict[str, str]", response.json)["thread_id"]
 
+    def threads(self, chatbot: str = "default", **query: t.Any) -> list[dict[str, t.Any]]:
+        response = self.client.get(f"/chat-memory/{chatbot}/threads", query_string=query)
+        assert response.status_code == 200, response.text
+        return t.cast("dict[str, list[dict[str, t.Any]]]", response.json)["threads"]
+
+    def change(self, thread_id: str, chatbot: str = "default", **changes: t.Any) -> werkzeug.test.TestResponse:
+        return self.client.patch(f"/chat-memory/{chatbot}/threads/{thread_id}", json=changes)
+
+    def delete(self, thread_id: str, chatbot: str = "default") -> werkzeug.test.TestResponse:
+        return self.client.delete(f"/chat-memory/{chatbot}/threads/{thread_id}")
+
     def login(self, name: str, remember: bool = False) -> None:
         assert self.client.get(f"/login/{name}", query_string={"remember": ""} if remember else None).status_code == 200
 

@@ -9,6 +9,7 @@ import typing as t
 import flask
 import flask.globals
 import flask.testing
+import hypothesis
 import pytest
 
 from flask_chat_memory import ChatMemory
@@ -26,6 +27,10 @@ from .redis_servers import redis_cluster as redis_cluster
 from .redis_servers import redis_url as redis_url
 from .session_stores import session_store as session_store
 from .sql_servers import place as place
+
+# How long something takes on a busy machine is no property of it.
+hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("patient")
 
 
 class MakeSite(t.Protocol):

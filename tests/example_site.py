@@ -22,7 +22,8 @@ MESSAGES = "/chat-memory/support/messages"
 @pytest.fixture(autouse=True)
 def plain_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (
-        "CHAT_MEMORY_PLUGIN", "KNOWLEDGE_FOLDER", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL", "SECRET_KEY"
+        "CHAT_MEMORY_PLUGIN", "CHAT_MEMORY_THREADS", "KNOWLEDGE_FOLDER", "OPENAI_API_KEY", "OPENAI_BASE_URL",
+        "OPENAI_MODEL", "SECRET_KEY"
     ):  # fmt: skip
         monkeypatch.delenv(name, raising=False)
 

@@ -57,7 +57,7 @@ FLOORS = [
     {"plugins", "short_term", "storage", "testing"},
     {"config", "question", "provider", "visitor", "stream", "live", "repeat", "response", "location", "transfer"},
     {"turn"},
-    {"asking", "unfinished"},
+    {"asking", "functions", "threads", "titles", "unfinished"},
     {"conversation", "resolve", "session_store"},
     {"documents"},
     {"accounts", "adoption", "instances", "owner", "pointer", "web", "extension"},

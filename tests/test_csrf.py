@@ -69,3 +69,18 @@ def test_the_token_of_the_page_stays_good_after_a_reset(guarded: Site) -> None:
 
 def test_a_page_without_csrf_protection_has_no_token(site: Site) -> None:
     assert "data-csrf-token" not in site.app.test_client().get("/").text
+
+
+def test_a_thread_is_changed_and_deleted_with_the_token_only(guarded: Site) -> None:
+    browser = guarded.browser()
+    headers = {"X-CSRFToken": token(browser), "Accept": "application/json"}
+    answer = browser.client.post("/chat-memory/default/messages", json=QUESTION, headers=headers).json
+    assert answer is not None
+    path = f"/chat-memory/default/threads/{answer['thread_id']}"
+    for refused in (browser.client.patch(path, json={"title": "x"}), browser.client.delete(path)):
+        assert refused.status_code == 400
+        assert refused.headers["Chat-Memory-Token"]
+    assert [thread["title"] for thread in browser.threads()] == ["hello"]
+    assert browser.client.patch(path, json={"title": "x"}, headers=headers).status_code == 200
+    assert browser.client.delete(path, headers=headers).status_code == 200
+    assert browser.threads() == []

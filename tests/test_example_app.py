@@ -65,6 +65,22 @@ def test_other_visitor_sees_nothing(app: flask.Flask, client: FlaskClient) -> No
     assert "You have not told me yet" in ask(other, "What is my name?")
 
 
+def test_visitor_has_list_of_conversations_if_the_environment_says_so(
+    make_app: cabc.Callable[..., flask.Flask], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CHAT_MEMORY_THREADS", "many")
+    client = make_app().test_client()
+    ask(client, "How long does delivery take?")
+    client.post("/chat-memory/support/threads")
+    ask(client, "How do I pay?")
+
+    listed = client.get("/chat-memory/support/threads").get_json()["threads"]
+
+    assert [thread["title"] for thread in listed] == ["How do I pay?", "How long does delivery take?"]
+    assert "<chat-memory-threads" in client.get("/").text
+    assert "<chat-memory-threads" not in make_app(CHAT_MEMORY_PLUGIN=None).test_client().get("/").text
+
+
 def test_reading_pages_sets_no_cookie(client: FlaskClient) -> None:
     for page in ("/", "/login"):
         assert "Set-Cookie" not in client.get(page).headers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import contextlib
+import pathlib
 import socket
 import threading
 import typing as t
@@ -11,21 +12,25 @@ import typing as t
 import flask
 import pytest
 import redis
+from redis.cluster import LoadBalancingStrategy
 
 from flask_chat_memory import ChatMemory
 from flask_chat_memory import ChatMessage
+from flask_chat_memory import ConfigurationError
 from flask_chat_memory import LiveTurn
 from flask_chat_memory import Scope
 from flask_chat_memory import StorageError
 from flask_chat_memory.plugins.records import Appended
 from flask_chat_memory.plugins.redis import RedisPlugin
 from flask_chat_memory.plugins.redis_.names import index_name
+from flask_chat_memory.storage.redis import RedisStorage
 
 from .redis_servers import Cluster
 from .redis_servers import Node
 from .redis_servers import PATIENCE
 from .redis_servers import remove_keys
 from .redis_servers import wait_until
+from .test_redis_plugin import CALLS
 
 OWNER = Scope("user:1")
 THREAD = "thread-1"
@@ -209,6 +214,40 @@ def test_a_wrong_password_is_an_error_that_shows_none(make_node: MakeNode) -> No
     right = RedisPlugin({"url": f"redis://:swordfish@127.0.0.1:{node.port}"})
     right.append_messages(OWNER, THREAD, [user("1")], key="1")
     right.close()
+
+
+def test_the_user_of_the_docs_may_do_all_that_is_needed(make_node: MakeNode) -> None:
+    docs = pathlib.Path(__file__).parents[1] / "docs" / "redis.md"
+    [rule] = [line.split() for line in docs.read_text("utf-8").splitlines() if line.startswith("ACL SETUSER")]
+    node = make_node()
+    with redis.Redis.from_url(node.url) as client:
+        client.execute_command(*rule)
+    where = {"url": f"redis://{rule[2]}:password@127.0.0.1:{node.port}"}
+    for options in ({}, {"expiry": None}, {"threads": "many", "max_threads": 1, "max_messages": 1}):
+        plugin = RedisPlugin({**where, **options})
+        for call in CALLS.values():
+            call(plugin)
+        for name in ("1", "2"):
+            plugin.append_messages(OWNER, name, [user(name)], key=name)
+        plugin.update_thread(OWNER, "2", title="title")
+        plugin.update_thread(OWNER, "2", title=None)
+        assert plugin.list_threads(OWNER)
+        assert list(plugin.purge_threads(plugin.clock() + 1))
+        plugin.close()
+    storage = RedisStorage(where)
+    storage.save("a/b", {"c": 1})
+    assert (storage.load("a/b"), storage.list("a/*"), storage.exists("a/b")) == ({"c": 1}, ["a/b"], True)
+    assert storage.clean_up(0) == 0
+    assert storage.delete("a/b")
+    storage.close()
+
+
+def test_a_cluster_is_not_read_from_its_replicas(redis_cluster: Cluster) -> None:
+    with redis.RedisCluster.from_url(
+        redis_cluster.url, load_balancing_strategy=LoadBalancingStrategy.ROUND_ROBIN
+    ) as client:
+        with pytest.raises(ConfigurationError, match="read from primaries"):
+            RedisPlugin({"client": client})
 
 
 def test_a_server_without_room_stores_nothing_of_a_batch(make_node: MakeNode) -> None:

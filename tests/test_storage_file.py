@@ -299,7 +299,6 @@ VALUES = st.recursive(
 
 
 @hypothesis.given(front=st.dictionaries(st.text(), VALUES, max_size=5), text=st.text())
-@hypothesis.settings(deadline=None)
 def test_any_document_survives_as_markdown(front: dict[str, t.Any], text: str) -> None:
     document = plain_document({**front, "text": text})
     assert same(from_markdown(to_markdown(document).encode().decode()), document)
@@ -309,7 +308,7 @@ MARKS = " \n\t-#:'\"ab|>%@&*!{}[],?\\\x85\u2028\r.0123e+_~<="
 
 
 @hypothesis.given(text=st.text(alphabet=MARKS, max_size=30), place=st.integers(0, 3))
-@hypothesis.settings(deadline=None, max_examples=500)
+@hypothesis.settings(max_examples=500)
 def test_any_text_survives_in_the_front_matter(text: str, place: int) -> None:
     value: t.Any = [text, [text], {"a": text}, [[{"b": [text]}]]][place]
     document = {"a": value, f"b{text}": 1, "text": text}

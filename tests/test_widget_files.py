@@ -7,12 +7,24 @@ import importlib.resources
 import re
 
 STATIC = importlib.resources.files("flask_chat_memory.web") / "static"
+OF_THE_LIST = {"threads.js", "threads.css"}
+"""Loaded only with ``chat_widget(threads=True)``."""
 
 
-def test_all_files_together_are_small() -> None:
-    sizes = {file.name: len(gzip.compress(file.read_bytes(), 9)) for file in STATIC.iterdir()}
-    assert {"chat-memory.js", "chat-memory.css"} <= set(sizes)
-    assert sum(sizes.values()) <= 8 * 1024, sizes
+def sizes() -> dict[str, int]:
+    return {file.name: len(gzip.compress(file.read_bytes(), 9)) for file in STATIC.iterdir()}
+
+
+def test_all_files_of_the_chat_together_are_small() -> None:
+    base = {name: size for name, size in sizes().items() if name not in OF_THE_LIST}
+    assert {"chat-memory.js", "chat-memory.css"} <= set(base)
+    assert sum(base.values()) <= 8 * 1024, base
+
+
+def test_the_files_of_the_list_are_small() -> None:
+    optional = {name: size for name, size in sizes().items() if name in OF_THE_LIST}
+    assert set(optional) == OF_THE_LIST
+    assert sum(optional.values()) <= 3 * 1024, optional
 
 
 def test_scripts_make_nodes_and_never_markup() -> None:

@@ -123,7 +123,8 @@ class ListsThreads(abc.ABC):
     ) -> list[Thread]:
         """Return threads of the scope, the newest activity first, without reading a message.
 
-        Threads of equal activity come in an order of the store's own, the same each time.
+        Threads of equal activity come in an order of the store's own, the same each time. What cannot be read of a
+        thread is logged and left out; the others are listed.
 
         :param limit: at most so many threads. 0 gives none.
         :param before: only what comes after this place in the list: :attr:`Thread.position` of the last one shown.

@@ -26,6 +26,7 @@ from .records import Appended
 from .records import LiveTurn
 from .records import Scope
 from .redis_ import scripts
+from .redis_.location import check_cluster
 from .redis_.location import check_url
 from .redis_.location import plain_url
 from .redis_.moving import Move
@@ -91,6 +92,8 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
                 self.client, redis.client.Pipeline
             ):
                 raise ConfigurationError("redis: client must be a redis.Redis or a RedisCluster, not an async one")
+            elif isinstance(self.client, RedisCluster):
+                check_cluster(vars(self.client))
             if "{" in self.key_prefix or "}" in self.key_prefix or clean(self.key_prefix) != self.key_prefix:
                 raise ConfigurationError("redis: key_prefix must not hold braces, which mark what keeps keys together")
 

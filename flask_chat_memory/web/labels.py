@@ -10,6 +10,18 @@ LABELS: dict[str, str] = {
     "reset": "Clear chat",
     "new_chat": "New chat",
     "earlier": "Show earlier messages",
+    # The list of conversations
+    "threads": "Conversations",
+    "more_threads": "Show more",
+    "untitled": "Untitled",
+    "rename": "Rename",
+    "thread_title": "Title",
+    "save": "Save",
+    "cancel": "Cancel",
+    "delete": "Delete",
+    "confirm_delete": "Delete this conversation?",
+    "renamed": "The conversation has a new title.",
+    "deleted": "The conversation is deleted.",
     # Who speaks
     "user": "You",
     "ai": "Assistant",

@@ -10,15 +10,17 @@ import typing as t
 import flask
 from werkzeug.exceptions import HTTPException
 
-from ..conversation import Conversation
 from ..errors import ChatMemoryError
 from ..errors import RequestRefused
 from ..provider import run
 from ..question import NOT_TOLD
 from ..question import shown_thread
 from ..response import keep_private
+from . import threads
 from .current import chat_memory
+from .current import conversation_with
 from .current import csrf_token
+from .current import posted
 from .origin import refuse_cross_site
 from .shown import shown_messages
 
@@ -52,14 +54,13 @@ def make_blueprint(url_prefix: str) -> flask.Blueprint:
     blueprint.add_url_rule("/<chatbot>/history", view_func=history)
     blueprint.add_url_rule("/<chatbot>/messages", view_func=messages, methods=["POST"])
     blueprint.add_url_rule("/<chatbot>/reset", view_func=reset, methods=["POST"])
-    blueprint.add_url_rule("/<chatbot>/threads", view_func=new_chat, methods=["POST"])
-    blueprint.add_url_rule("/<chatbot>/threads/<thread_id>/open", view_func=open_thread, methods=["POST"])
+    threads.add_routes(blueprint)
     return blueprint
 
 
 def history(chatbot: str) -> flask.Response:
     """Return a page of the history: the newest one, or the one before a cursor."""
-    conversation = _conversation(chatbot)
+    conversation = conversation_with(chatbot)
     before = flask.request.args.get("before")
     if before is not None and not (before.isdecimal() and len(before) <= MAX_CURSOR):
         raise RequestRefused(400, "The cursor must be a number.")
@@ -77,53 +78,17 @@ def history(chatbot: str) -> flask.Response:
 
 def messages(chatbot: str) -> flask.Response:
     """Take a question and answer it through the provider."""
-    conversation = _conversation(chatbot)
+    conversation = conversation_with(chatbot)
     # Asked for first, so that nothing is stored where nobody can answer.
     provider = conversation.require_provider()
-    turn = conversation.turn(_body())
+    turn = conversation.turn(posted())
     return turn.response(run(provider, turn))
 
 
 def reset(chatbot: str) -> flask.Response:
     """Delete the thread and start a new one."""
-    shown = shown_thread(_body()) if flask.request.get_data() else NOT_TOLD
-    return flask.jsonify(thread_id=_conversation(chatbot).reset(shown))
-
-
-def new_chat(chatbot: str) -> flask.Response:
-    """Start a new thread and keep the former one."""
-    return flask.jsonify(thread_id=_many_threads(chatbot).new_chat())
-
-
-def open_thread(chatbot: str, thread_id: str) -> flask.Response:
-    """Go on with another thread."""
-    if not _many_threads(chatbot).open(thread_id):
-        flask.abort(404, "There is no such conversation.")
-    return flask.jsonify(thread_id=thread_id)
-
-
-def _body() -> dict[str, t.Any]:
-    try:
-        body = flask.request.get_json(silent=True)
-    except RecursionError:
-        body = None
-    if not isinstance(body, dict):
-        raise RequestRefused(400, "The request must be a JSON object.")
-    return body
-
-
-def _conversation(chatbot: str) -> Conversation:
-    memory = chat_memory()
-    if chatbot not in memory.settings.chatbots:
-        flask.abort(404, "There is no such chatbot.")
-    return memory.conversation(chatbot)
-
-
-def _many_threads(chatbot: str) -> Conversation:
-    conversation = _conversation(chatbot)
-    if conversation.threads != "many":
-        flask.abort(404, "This chatbot has one conversation for each visitor.")
-    return conversation
+    shown = shown_thread(posted()) if flask.request.get_data() else NOT_TOLD
+    return flask.jsonify(thread_id=conversation_with(chatbot).reset(shown))
 
 
 def _check_request() -> None:

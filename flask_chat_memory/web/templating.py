@@ -37,6 +37,7 @@ def chat_widget(
     labels: cabc.Mapping[str, str] | None = None,
     nonce: str | None = None,
     markdown: bool = True,
+    threads: bool = False,
 ) -> Markup:
     """Render the chat: history, input, stop and reset.
 
@@ -44,7 +45,9 @@ def chat_widget(
     :param labels: texts that replace those of :data:`LABELS`.
     :param nonce: of the page's Content Security Policy, for the script tag.
     :param markdown: show the markup of answers.
-    :raises ConfigurationError: for an unknown chatbot or label, and if the routes are switched off.
+    :param threads: show the list of the visitor's threads, where the chatbot has many.
+    :raises ConfigurationError: for an unknown chatbot or label, if the routes are switched off, and for a list that
+        the plugin cannot give.
     """
     memory = chat_memory()
     settings = memory.settings
@@ -56,6 +59,9 @@ def chat_widget(
     conversation = memory.conversation(chatbot)
     page, unavailable = _page(conversation, settings.preload)
     _warn_without_provider(conversation)
+    has_list = threads and conversation.threads == "many"
+    if has_list:
+        conversation.require_list()
     urls = _urls(conversation.chatbot, conversation.threads)
     texts = {**LABELS, **(labels or {})}
     widget = types.SimpleNamespace(
@@ -68,6 +74,7 @@ def chat_widget(
         greeting=settings.chatbot(conversation.chatbot).greeting,
         unavailable=unavailable,
         threads=conversation.threads,
+        has_list=has_list,
         urls=urls,
         # The URL names the chatbot, and tells apps of one host apart.
         storage_key=f"chat-memory:{urls['messages']}:{_owner_mark(conversation)}",
@@ -117,6 +124,8 @@ def _urls(chatbot: str, threads: str) -> dict[str, str]:
         urls["threads"] = flask.url_for("chat_memory.new_chat", chatbot=chatbot)
     urls["script"] = flask.url_for("chat_memory.static", filename="chat-memory.js")
     urls["style"] = flask.url_for("chat_memory.static", filename="chat-memory.css")
+    urls["threads_script"] = flask.url_for("chat_memory.static", filename="threads.js")
+    urls["threads_style"] = flask.url_for("chat_memory.static", filename="threads.css")
     return urls
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import abc
 import collections.abc as cabc
+import dataclasses
 import datetime as dt
 import functools
 import logging
@@ -136,7 +137,14 @@ class WithLists(Wrapping, ListsThreads):
         archived: bool | None = None,
     ) -> list[Thread]:
         threads = self._wrapped.list_threads(scope, limit=limit, before=before, pinned=pinned, archived=archived)
-        return [self._sealing.open_thread(scope, thread) for thread in threads]
+        return [self._listed(scope, thread) for thread in threads]
+
+    def _listed(self, scope: Scope, thread: Thread) -> Thread:
+        try:
+            return self._sealing.open_thread(scope, thread)
+        except DecryptionFailed as error:
+            logger.error("a thread is listed without its title: %s", error)
+            return dataclasses.replace(thread, title=None)
 
 
 class WithDescriptions(Wrapping, DescribesThreads):

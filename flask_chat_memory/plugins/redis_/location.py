@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc as cabc
 import typing as t
 
 import redis.connection
@@ -26,6 +27,17 @@ def check_url(url: str, cluster: bool) -> None:
         ) from None
     if is_cluster and ("path" in parsed or parsed.get("db")):
         raise ConfigurationError("redis: a cluster has neither a socket file nor a database number")
+    check_cluster(parsed)
+
+
+def check_cluster(settings: cabc.Mapping[str, t.Any]) -> None:
+    """Refuse to read where what was written just now may not have come to yet.
+
+    :param settings: of a client, by the driver's names.
+    :raises ConfigurationError: saying what is allowed.
+    """
+    if settings.get("read_from_replicas") or settings.get("load_balancing_strategy"):
+        raise ConfigurationError("redis: a client of a cluster must read from primaries; replicas lag behind")
 
 
 def plain_url(url: str | None, cluster: bool) -> tuple[str | None, bool]:

@@ -58,7 +58,7 @@ class RedisThreads(ListsThreads, DescribesThreads, PurgesThreads, abc.ABC):
         if before is not None:
             given |= {"activity": repr(float(before.last_activity)), "before": thread_digest(before.thread_id)}
         found = self._server.run(scripts.LIST, self._index(scope), given, repeatable=True)
-        return [_thread(self._index(scope), *packed)[1] for packed in found]
+        return [thread for packed in found for _, thread in _readable(self._index(scope), packed)]
 
     def find_thread(self, scope: Scope, thread_id: str) -> Thread | None:
         found = self._run(scripts.FIND, scope, thread_id, repeatable=True)
@@ -86,11 +86,8 @@ class RedisThreads(ListsThreads, DescribesThreads, PurgesThreads, abc.ABC):
         given = {**self._times(), "digests": digests}
         found = self._server.run(scripts.EVERY, indexes[0], given, repeatable=True, others=indexes[1:])
         for index, digest, packed in zip(indexes, digests, found, strict=True):
-            try:
-                if packed != _GONE:
-                    yield _thread(index.decode(), *packed)
-            except (CorruptRecord, TypeError):
-                _log.warning("redis: the thread %s of %r cannot be read", digest, index)
+            if packed != _GONE:
+                yield from _readable(f"{index.decode()}:{digest}", packed)
 
     def purge_thread(self, scope: Scope, thread_id: str, before: float) -> int | None:
         return t.cast("int | None", self._run(scripts.PURGE, scope, thread_id, before=float(before)))
@@ -102,6 +99,14 @@ class RedisThreads(ListsThreads, DescribesThreads, PurgesThreads, abc.ABC):
             return None
         given |= {**self._times(), "digest": thread_digest(thread_id)}
         return self._server.run(script, self._index(scope), given, repeatable=repeatable)
+
+
+def _readable(index: str, packed: t.Any) -> cabc.Iterator[tuple[Scope, Thread]]:
+    """Yield a thread, unless it cannot be read."""
+    try:
+        yield _thread(index, *packed)
+    except (CorruptRecord, TypeError) as error:
+        _log.warning("a thread is passed over: %s", error if isinstance(error, CorruptRecord) else index)
 
 
 def _thread(index: str, packed: bytes, messages: int, about: cabc.Sequence[bytes | None]) -> tuple[Scope, Thread]:

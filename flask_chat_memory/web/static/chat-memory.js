@@ -78,14 +78,14 @@ class ChatMemory extends HTMLElement {
     return reply
   }
 
-  async post(url, body, signal, isAgain) {
+  async post(url, body, signal, method = "POST", isAgain) {
     const headers = { "Content-Type": "application/json", Accept: "text/event-stream" }
     if (this.dataset.csrfToken) headers["X-CSRFToken"] = this.dataset.csrfToken
-    const response = await fetch(url, { method: "POST", headers, signal, body: JSON.stringify(body) })
+    const response = await fetch(url, { method, headers, signal, body: JSON.stringify(body) })
     const token = response.headers.get("Chat-Memory-Token")
     if (!token || isAgain) return response
     this.dataset.csrfToken = token
-    return this.post(url, body, signal, true)
+    return this.post(url, body, signal, method, true)
   }
 
   send() {

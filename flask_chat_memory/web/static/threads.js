@@ -1,0 +1,174 @@
+class ChatMemoryThreads extends HTMLElement {
+  async connectedCallback() {
+    if (this.widget) return
+    this.widget = this.closest("chat-memory")
+    await customElements.whenDefined("chat-memory")
+    this.labels = this.widget.labels
+    this.list = this.part("list")
+    this.more = this.part("more")
+    this.toggle = this.part("toggle")
+    this.toggle.onclick = () => this.show(!("open" in this.dataset))
+    this.more.onclick = () => this.load(this.cursor)
+    this.list.addEventListener("click", this)
+    this.list.addEventListener("submit", this)
+    this.list.addEventListener("keydown", this)
+    this.watch()
+    this.load()
+  }
+
+  part(name) {
+    return this.querySelector(".chat-memory-threads-" + name)
+  }
+
+  watch() {
+    const watcher = new MutationObserver(() => this.follow())
+    watcher.observe(this.widget.input, { attributeFilter: ["disabled"] })
+    watcher.observe(this.widget.part("stop"), { attributeFilter: ["hidden"] })
+  }
+
+  // After an answer the thread comes to the top; after a reset or in a new thread the list is another one.
+  follow() {
+    const { running, restarting, thread } = this.widget
+    const before = this.state
+    this.state = restarting ? "restarting" : running && "answering"
+    if (before && !this.state && !this.isOpening) {
+      const item = before === "answering" && this.find(thread)
+      const first = this.list.querySelector("li:not([data-pinned])")
+      if (!item) this.load()
+      else if (first && item !== first && !("pinned" in item.dataset)) first.before(item)
+    }
+    this.mark()
+  }
+
+  mark() {
+    for (const item of this.list.children) {
+      item.querySelector("[data-act=open]").ariaCurrent = item.dataset.id === this.widget.thread ? "true" : null
+    }
+  }
+
+  show(isOpen) {
+    this.toggleAttribute("data-open", isOpen)
+    this.toggle.ariaExpanded = isOpen
+  }
+
+  find(id) {
+    return [...this.list.children].find((item) => item.dataset.id === id)
+  }
+
+  load(cursor) {
+    return this.widget.attempt(async () => {
+      const query = cursor ? "?" + new URLSearchParams({ cursor }) : ""
+      const page = await this.widget.readReply(await fetch(this.dataset.url + query))
+      if (!cursor && this.editor()) return // what is being typed matters more
+      if (!cursor) this.list.textContent = ""
+      const items = page.threads.filter(({ id }) => !this.find(id)).map((thread) => this.item(thread))
+      this.list.append(...items)
+      this.cursor = page.cursor
+      this.more.hidden = !page.cursor
+      this.mark()
+      if (cursor) items[0]?.querySelector("button").focus()
+    })
+  }
+
+  item({ id, title, pinned }) {
+    const item = this.part("item").content.firstElementChild.cloneNode(true)
+    item.dataset.id = id
+    if (pinned) item.dataset.pinned = ""
+    this.name(item, title)
+    return item
+  }
+
+  name(item, title) {
+    const [open, ...others] = item.querySelectorAll("button")
+    item.dataset.title = title ?? ""
+    open.textContent = open.title = title ?? this.labels.untitled
+    for (const button of others) button.ariaLabel = `${button.title}: ${open.textContent}`
+  }
+
+  handleEvent(event) {
+    const item = event.target.closest("li")
+    const { act } = event.target.dataset
+    if (event.type === "keydown") {
+      if (event.key === "Escape") this.cancel(item)
+    } else if (event.type === "submit") {
+      event.preventDefault()
+      this.save(item)
+    } else if (act && act !== "save") this[act](item)
+  }
+
+  async open(item) {
+    const { widget } = this
+    const { id } = item.dataset
+    this.show(false)
+    this.isOpening = true
+    await widget.restart(`${this.url(id)}/open`)
+    if (widget.thread === id && (await widget.reload()) === "complete") {
+      widget.say(item.dataset.title || this.labels.untitled)
+      widget.awaitPending()
+      widget.scroll.focus()
+    }
+    this.isOpening = false
+  }
+
+  rename(item) {
+    const input = this.edit(item, "rename").querySelector("input")
+    input.value = item.dataset.title
+    input.select()
+  }
+
+  delete(item) {
+    this.edit(item, "delete").querySelector("[data-act=cancel]").focus()
+  }
+
+  edit(item, name) {
+    this.cancel()
+    const editor = this.part(name).content.firstElementChild.cloneNode(true)
+    item.firstElementChild.hidden = true
+    item.append(editor)
+    return editor
+  }
+
+  editor() {
+    return this.list.querySelector(".chat-memory-thread-editor")
+  }
+
+  cancel(item) {
+    const editor = this.editor()
+    if (!editor) return
+    editor.previousElementSibling.hidden = false
+    editor.remove()
+    item?.querySelector("button").focus()
+  }
+
+  save(item) {
+    return this.widget.attempt(async () => {
+      const { title } = await this.change(item, "PATCH", { title: item.querySelector("input").value })
+      this.name(item, title)
+      this.cancel(item)
+      this.widget.say(this.labels.renamed)
+    })
+  }
+
+  async confirm(item) {
+    const next = item.nextElementSibling ?? item.previousElementSibling
+    this.cancel(item)
+    if (item.dataset.id === this.widget.thread) return this.widget.restart(this.widget.part("reset").dataset.url)
+    await this.widget.attempt(async () => {
+      await this.change(item, "DELETE")
+      item.remove()
+      const focused = next?.querySelector("button") ?? this.widget.input
+      focused.focus()
+      this.widget.say(this.labels.deleted)
+    })
+  }
+
+  url(id) {
+    return `${this.dataset.url}/${encodeURIComponent(id)}`
+  }
+
+  async change({ dataset: { id } }, method, body) {
+    return this.widget.readReply(await this.widget.post(this.url(id), body, null, method))
+  }
+}
+
+customElements.define("chat-memory-threads", ChatMemoryThreads)
