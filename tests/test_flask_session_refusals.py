@@ -139,7 +139,7 @@ def test_a_database_of_sessions_in_memory_is_refused_once_it_is_known(early: boo
             assert memory.plugin
     assert str(caught.value) == (
         "flask_session and flask_session_pool cannot use the store: "
-        "sqlalchemy: the database is in memory; use one in a file, or choose the plugin 'in_memory'"
+        "the database is in memory; use one in a file, or choose the plugin 'in_memory'"
     )
     with app.app_context():
         db.engine.dispose()
