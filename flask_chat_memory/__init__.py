@@ -30,6 +30,7 @@ from .plugins.records import Appended as Appended
 from .plugins.records import LiveTurn as LiveTurn
 from .plugins.records import Position as Position
 from .plugins.records import Purged as Purged
+from .plugins.records import Renewal as Renewal
 from .plugins.records import Scope as Scope
 from .plugins.records import Thread as Thread
 from .plugins.records import ThreadChanges as ThreadChanges

@@ -6,11 +6,16 @@ import time
 import typing as t
 
 from .config import ChatbotSettings
+from .following import answer_to
+from .following import Following
+from .live import INTERVAL
 from .live import LEASE
+from .live import OFTEN
 from .live import settle
 from .location import Location
 from .message import ChatMessage
 from .message import timestamp
+from .place import Place
 from .plugins.abilities import KeepsLiveTurns
 from .plugins.records import Appended
 from .plugins.records import LiveTurn
@@ -22,7 +27,6 @@ from .short_term.history import History
 from .signals import Announce
 from .signals import thread_created
 from .titles import Titles
-from .turn import Place
 from .turn import Turn
 from .visitor import Visitor
 
@@ -71,11 +75,10 @@ def stored_turn(
     appended = _append(location, question, answer_id, asked.key)
     visitor.remember(appended.thread_id)
     place = Place(plugin, location.scope, appended.thread_id)
-    answer = None
     if appended.repeated:
-        question, answer = earlier_exchange(plugin, location.scope, appended, question.text)
-        answer_id = t.cast(str, answer.id)
-    elif appended.sequence == 1:
+        question, answer = earlier_exchange(place, appended.sequence, question.text)
+        return _earlier_turn(chatbot, place, question, answer, history)
+    if appended.sequence == 1:
         scope = location.scope
         announce(thread_created, owner=scope.owner, chatbot=scope.chatbot, thread_id=appended.thread_id)
     turn = Turn(
@@ -87,13 +90,45 @@ def stored_turn(
         system=chatbot.system_prompt,
         owner=location.scope.owner,
         place=place,
-        answer=answer,
+        on_disconnect=chatbot.on_disconnect,
         clock=plugin.clock,
         announce=announce,
     )
-    if appended.sequence == 1 and not appended.repeated:
+    if appended.sequence == 1:
         titles.give(turn, place)
     return turn
+
+
+def resumed_turn(chatbot: ChatbotSettings, place: Place, question: ChatMessage) -> Turn:
+    """Return the turn of a question that was stored before, with its answer or to follow it."""
+    settle(place.plugin, place.scope, place.thread_id, [question])
+    return _earlier_turn(chatbot, place, question, answer_to(place, question), [])
+
+
+def _earlier_turn(
+    chatbot: ChatbotSettings,
+    place: Place,
+    question: ChatMessage,
+    answer: ChatMessage | None,
+    history: list[ChatMessage],
+) -> Turn:
+    following = None
+    if answer is None:
+        often = OFTEN if chatbot.on_disconnect == "finish" else 1
+        following = Following(place, question, INTERVAL / often)
+    return Turn(
+        id=t.cast(str, question.turn),
+        chatbot=chatbot.name,
+        question=question,
+        answer_id=(answer.id if answer else following and following.answer_id) or new_id(),
+        history=history,
+        system=chatbot.system_prompt,
+        owner=place.scope.owner,
+        place=place,
+        answer=answer,
+        following=following,
+        clock=place.plugin.clock,
+    )
 
 
 def _append(location: Location, question: ChatMessage, answer_id: str, client_key: str | None) -> Appended:

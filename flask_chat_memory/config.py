@@ -38,7 +38,9 @@ DEFAULTS: dict[str, t.Any] = {
     "CHAT_MEMORY_MAX_MESSAGE_CHARS": 32_000,
     "CHAT_MEMORY_ON_UNAVAILABLE": "refuse",
 }
-CHATBOT_KEYS = ("plugin", "options", "history", "system_prompt", "short_term", "greeting", "enabled", "temporary")
+CHATBOT_KEYS = (
+    "plugin", "options", "history", "system_prompt", "short_term", "greeting", "enabled", "temporary", "on_disconnect"
+)  # fmt: skip
 _CHATBOT_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -57,6 +59,7 @@ class ChatbotSettings:
     :param plugin: None keeps the history in the browser.
     :param history: False keeps none at all.
     :param temporary: a visitor may have a conversation of which nothing is stored.
+    :param on_disconnect: what becomes of an answer whose reader has left: it stops, or is finished for a later reader.
     """
 
     name: str
@@ -67,6 +70,7 @@ class ChatbotSettings:
     greeting: str | None
     enabled: bool
     temporary: bool
+    on_disconnect: t.Literal["stop", "finish"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -211,6 +215,7 @@ def _read_chatbot(
         greeting=_typed(values, "greeting", str, None, where),
         enabled=_typed(values, "enabled", bool, True, where),
         temporary=_typed(values, "temporary", bool, False, where),
+        on_disconnect=_choice({"on_disconnect": "stop", **values}, "on_disconnect", ("stop", "finish"), where),
     )
 
 
@@ -221,9 +226,10 @@ def _typed(values: cabc.Mapping[str, t.Any], key: str, kind: type, default: t.An
     return value
 
 
-def _choice(config: cabc.Mapping[str, t.Any], key: str, allowed: tuple[str, ...]) -> t.Any:
+def _choice(config: cabc.Mapping[str, t.Any], key: str, allowed: tuple[str, ...], where: str = "") -> t.Any:
     if config[key] not in allowed:
-        raise ConfigurationError(f"{key} is {config[key]!r}; allowed is {' or '.join(map(repr, allowed))}")
+        name = f"{where}[{key!r}]" if where else key
+        raise ConfigurationError(f"{name} is {config[key]!r}; allowed is {' or '.join(map(repr, allowed))}")
     return config[key]
 
 

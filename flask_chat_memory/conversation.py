@@ -7,6 +7,7 @@ import dataclasses
 import logging
 import typing as t
 
+from .asking import resumed_turn
 from .asking import stored_turn
 from .asking import unstored_turn
 from .config import ChatbotSettings
@@ -34,6 +35,8 @@ from .question import ShownThread
 from .question import wants_temporary
 from .response import NOT_STORED_NOTICE
 from .response import TEMPORARY_NOTICE
+from .running import find_question
+from .running import stop_turns
 from .short_term.view import by_turn
 from .signals import Announce
 from .signals import nobody
@@ -247,6 +250,37 @@ class Conversation(OwnThreads):
                 f"chatbot {self.chatbot!r} has no provider; register one with @memory.provider({self.chatbot!r})"
             )
         return self._provider
+
+    def stop(
+        self,
+        thread_id: ShownThread = NOT_TOLD,
+        turn: str | None = None,
+        *,
+        question_id: str | None = None,
+        key: str | None = None,
+    ) -> bool:
+        """Stop a turn that is being answered, in whatever process; what came of the answer is kept as ``stopped``.
+
+        It ends within a second, or two while its provider is silent.
+
+        :param thread_id: the thread that the page shows.
+        :param turn: its id; or name the turn by ``question_id``, or by the ``key`` with which the question was sent.
+            Without any, all turns of the thread stop.
+        :return: whether there is one.
+        """
+        location = self._location(thread_id)
+        return location is not None and stop_turns(location, turn, question_id, key)
+
+    def resume(self, question_id: str, thread_id: ShownThread = NOT_TOLD) -> Turn:
+        """Return the turn of a question that was asked before: its ``response`` goes on to the end of the answer.
+
+        :raises RequestRefused: 404 if there is no such question among the newest messages.
+        """
+        location = self._location(thread_id)
+        found = find_question(location, question_id) if location else None
+        if found is None:
+            raise RequestRefused(404, "There is no such question.")
+        return resumed_turn(self._chatbot, *found)
 
     def reset(self, thread_id: ShownThread = NOT_TOLD) -> str | None:
         """Delete the thread and return the id for the next one.

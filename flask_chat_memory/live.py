@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import dataclasses
+import itertools
 import logging
 import os
 import threading
@@ -14,12 +15,15 @@ from .message import ChatMessage
 from .message import timestamp
 from .plugins.abilities import KeepsLiveTurns
 from .plugins.base import ChatMemoryPlugin
+from .plugins.records import Renewal
 from .plugins.records import Scope
 
 LEASE = 30.0
 """Seconds that a turn counts as running after its last sign of life."""
 INTERVAL = 1.0
 """Seconds between two signs of life."""
+OFTEN = 4
+"""How many times as often the text of a turn that is followed is told."""
 
 logger = logging.getLogger(__name__)
 
@@ -53,8 +57,9 @@ def settle(plugin: ChatMemoryPlugin, scope: Scope, thread_id: str, messages: cab
     dead = [record for record in live if record.lease <= plugin.clock()]
     for record in dead:
         now = timestamp(plugin.clock())
-        note = ChatMessage("assistant", None, id=record.answer_id, turn=record.turn, status="partial", created_at=now)
-        plugin.end_turn(scope, thread_id, record.turn, [note], key=f"answer:{record.turn}", reply_to=record.question_id)
+        part = ChatMessage("assistant", record.text or None, status="partial")
+        part = part.replace(id=record.answer_id, turn=record.turn, created_at=now)
+        plugin.end_turn(scope, thread_id, record.turn, [part], key=f"answer:{record.turn}", reply_to=record.question_id)
     running = {record.turn for record in live} - {record.turn for record in dead}
     return Settled(frozenset(running), bool(dead))
 
@@ -66,9 +71,20 @@ class Leased(t.Protocol):
     def lease(self) -> tuple[KeepsLiveTurns, Scope, str, str] | None:
         """The plugin, and what names the turn there: scope, thread id, turn id."""
 
+    @property
+    def text_so_far(self) -> str:
+        """The answer as far as it came."""
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether others are likely to follow the answer, so that what is new is told four times as often."""
+
+    def stop(self) -> None:
+        """Hear that the turn is to end; said again at each renewal until it has."""
+
 
 class LeaseKeeper:
-    """Renews the leases of all turns of the process, from one thread.
+    """Renews the leases of all turns of the process, from one thread, and carries what is told of them to and fro.
 
     Turns are held weakly: one that was dropped without being ended is left to its lease.
     """
@@ -80,6 +96,7 @@ class LeaseKeeper:
     def forget(self) -> None:
         """Start with no turn and no thread: after a fork, the parent goes on renewing what it has begun."""
         self._turns: weakref.WeakSet[Leased] = weakref.WeakSet()
+        self._told: weakref.WeakKeyDictionary[Leased, str] = weakref.WeakKeyDictionary()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._idle = False
@@ -97,33 +114,47 @@ class LeaseKeeper:
         with self._changed:
             self._turns.discard(turn)
 
-    def renew(self) -> None:
-        """Renew all leases, one call for each plugin; a store that is down does not stop the others."""
+    def renew(self, only_news: bool = False) -> None:
+        """Renew leases, one call for each plugin; a store that is down does not stop the others.
+
+        :param only_news: only of turns that are followed and have something new to tell.
+        """
         with self._changed:
             turns = list(self._turns)
-        by_plugin: dict[int, tuple[t.Any, list[tuple[Scope, str, str]]]] = {}
+        by_plugin: dict[int, tuple[t.Any, list[tuple[Leased, Renewal]]]] = {}
         for turn in turns:
-            if turn.lease is None:
+            text = turn.text_so_far
+            is_new = text != self._told.get(turn, "")
+            if turn.lease is None or (only_news and not (turn.is_followed and is_new)):
                 continue
             plugin, scope, thread_id, turn_id = turn.lease
-            by_plugin.setdefault(id(plugin), (plugin, []))[1].append((scope, thread_id, turn_id))
-        for plugin, names in by_plugin.values():
+            renewal = Renewal(scope, thread_id, turn_id, text if is_new else None)
+            by_plugin.setdefault(id(plugin), (plugin, []))[1].append((turn, renewal))
+        for plugin, renewed in by_plugin.values():
             try:
-                plugin.renew_turns(names, plugin.clock() + LEASE)
+                self._renew(plugin, renewed)
             except Exception:
                 # Whatever a plugin does, the thread must go on for the turns of the others.
-                logger.exception("the leases of %d running turns could not be renewed", len(names))
+                logger.exception("the leases of %d running turns could not be renewed", len(renewed))
+
+    def _renew(self, plugin: t.Any, renewed: list[tuple[Leased, Renewal]]) -> None:
+        unwanted = plugin.renew_turns([renewal for _, renewal in renewed], plugin.clock() + LEASE)
+        for turn, renewal in renewed:
+            if renewal.text is not None:
+                self._told[turn] = renewal.text
+            if renewal.turn in unwanted:
+                turn.stop()
 
     def _keep(self) -> None:
         changed = self._changed
-        while True:
+        for count in itertools.count(1):
             with changed:
                 while not self._turns:
                     self._idle = True
                     changed.wait()
                 self._idle = False
-                changed.wait(self._interval)
-            self.renew()
+                changed.wait(self._interval / OFTEN)
+            self.renew(only_news=count % OFTEN != 0)
 
 
 leases = LeaseKeeper()

@@ -95,15 +95,24 @@ def shown_thread(body: cabc.Mapping[str, t.Any]) -> ShownThread:
     return ""
 
 
+def client_key(body: cabc.Mapping[str, t.Any]) -> str | None:
+    """Return the page's name for a question.
+
+    :raises RequestRefused: 400 for what is none.
+    """
+    key = body.get("key")
+    if key is not None and not (isinstance(key, str) and 0 < len(key) <= MAX_CLIENT_KEY and clean(key) == key):
+        raise RequestRefused(400, f"The key must be text of 1 to {MAX_CLIENT_KEY} characters.")
+    return key
+
+
 def _read_body(body: object, mode: Mode) -> Question:
     if not isinstance(body, cabc.Mapping):
         raise RequestRefused(400, "The request must be a JSON object.")
     messages = body.get("messages")
     if not isinstance(messages, list) or not all(isinstance(item, dict) for item in messages):
         raise RequestRefused(400, "The request must have a list of messages.")
-    key = body.get("key") if mode == "server" else None
-    if key is not None and not (isinstance(key, str) and 0 < len(key) <= MAX_CLIENT_KEY and clean(key) == key):
-        raise RequestRefused(400, f"The key must be text of 1 to {MAX_CLIENT_KEY} characters.")
+    key = client_key(body) if mode == "server" else None
     if mode == "client":
         *history, question = _client_messages(messages)
         return Question(question, history)

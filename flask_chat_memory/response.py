@@ -11,7 +11,6 @@ import msgspec
 
 from .errors import StorageError
 from .message import ChatMessage
-from .stream import AnswerStream
 
 logger = logging.getLogger(__name__)
 
@@ -23,6 +22,8 @@ NOT_STORED_NOTICE = "not-stored"
 TEMPORARY_NOTICE = "temporary"
 FAILED = "The answer could not be completed. Please try again."
 NOT_STORED = "The answer could not be stored."
+_SIGN = b":\n\n"
+"""A comment, which clients pass over."""
 
 
 class Answered(t.Protocol):
@@ -31,6 +32,7 @@ class Answered(t.Protocol):
     question: ChatMessage
     answer: ChatMessage | None
     answer_id: str
+    repeated: bool
     notice: str | None
 
     @property
@@ -46,19 +48,27 @@ def wants_json() -> bool:
     return flask.request.accept_mimetypes.best_match(kinds) == "application/json"
 
 
-def event_response(turn: Answered, stream: AnswerStream) -> flask.Response:
+class Stream(t.Protocol):
+    """The pieces of an answer, with somebody who learns that the reader has left."""
+
+    def __iter__(self) -> cabc.Iterator[str]: ...
+
+    def close(self) -> None: ...
+
+
+def event_response(turn: Answered, stream: Stream) -> flask.Response:
     """Return a response that streams the pieces; the session is saved before the first one is made."""
-    response = flask.Response(EventStream(stream, turn.failed_before), content_type="text/event-stream")
+    response = flask.Response(EventStream(turn, stream), content_type="text/event-stream")
     response.headers["X-Accel-Buffering"] = "no"
     return response
 
 
-def json_response(turn: Answered, stream: AnswerStream) -> flask.Response:
+def json_response(turn: Answered, stream: Stream) -> flask.Response:
     """Wait for the whole answer and return it, or 502 or 503 with a sentence."""
-    code, error = (502, FAILED) if turn.failed_before else (200, None)
     try:
         for _ in stream:
             pass
+        code, error = (502, FAILED) if turn.failed_before else (200, None)
     except StorageError:
         logger.exception("an answer was not stored")
         code, error = 503, NOT_STORED
@@ -99,21 +109,29 @@ def add_headers(turn: Answered, response: flask.Response) -> flask.Response:
 class EventStream:
     """The pieces of an answer as server-sent events: ``{"text"}``, ``{"error"}`` and ``[DONE]``.
 
-    :param failed_before: the answer is the stored one of a turn that failed, so an error follows it again.
+    Before all there is a comment, which sends the headers, and with them the visitor's cookie, while the model is still
+    silent. An answer that was stopped or cut off is followed by an event that tells its ``status``, with an empty text.
     """
 
-    def __init__(self, stream: AnswerStream, failed_before: bool = False) -> None:
+    def __init__(self, turn: Answered, stream: Stream) -> None:
+        self._turn = turn
         self._stream = stream
-        self._failed_before = failed_before
         self._events = self._encode()
 
     def _encode(self) -> cabc.Generator[bytes]:
+        yield _SIGN
         try:
             for piece in self._stream:
                 if piece:
                     yield _event({"text": piece})
-            if self._failed_before:
+                elif self._turn.repeated and self._turn.answer is None:
+                    # By which the server notices a reader that has left.
+                    yield _SIGN
+            answer = self._turn.answer
+            if self._turn.failed_before:
                 yield _event({"error": FAILED})
+            elif answer and answer.status in ("stopped", "partial"):
+                yield _event({"text": "", "status": answer.status})
         except StorageError:
             logger.exception("the answer was not stored")
             yield _event({"error": NOT_STORED})

@@ -14,7 +14,9 @@ logger = logging.getLogger(__name__)
 class Ending(t.Protocol):
     """What a stream needs of a turn: to begin the answer, and the ways to end it, each with the text that came."""
 
-    def begin(self) -> None: ...
+    stopping: bool
+
+    def begin(self, texts: list[str]) -> None: ...
 
     def finish(self, text: str) -> object: ...
 
@@ -41,7 +43,8 @@ class AnswerStream:
         return self
 
     def __next__(self) -> str:
-        self._turn.begin()
+        self._turn.begin(self._texts)
+        self._heed_stop()
         try:
             piece = next(self._pieces)
             if not isinstance(piece, str):
@@ -59,6 +62,8 @@ class AnswerStream:
             # The process is about to end.
             self.close()
             raise
+        # The wish may have come while the piece was being made.
+        self._heed_stop()
         self._texts.append(piece)
         return piece
 
@@ -68,6 +73,11 @@ class AnswerStream:
             self._close_source()
         finally:
             self._turn.leave("".join(self._texts))
+
+    def _heed_stop(self) -> None:
+        if self._turn.stopping:
+            self.close()
+            raise StopIteration
 
     def _close_source(self) -> None:
         for source in (self._pieces, self._source):

@@ -10,9 +10,9 @@ import threading
 import typing as t
 
 from .errors import StorageError
+from .place import Place
 from .plugins.abilities import DescribesThreads
 from .plugins.rules import MAX_TITLE
-from .turn import Place
 from .turn import Turn
 
 logger = logging.getLogger(__name__)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
 import logging
 import threading
 import types
@@ -14,14 +13,15 @@ import msgspec
 
 from .errors import InvalidMessage
 from .errors import StorageError
+from .finishing import FinishingStream
+from .following import Following
 from .live import leases
 from .message import ChatMessage
 from .message import timestamp
+from .place import Place
 from .plugins.abilities import KeepsLiveTurns
-from .plugins.base import ChatMemoryPlugin
 from .plugins.base import Clock
 from .plugins.counting import model_calls
-from .plugins.records import Appended
 from .plugins.records import Scope
 from .plugins.rules import new_id
 from .response import add_headers
@@ -37,15 +37,6 @@ from .stream import AnswerStream
 from .usage import Usage
 
 logger = logging.getLogger(__name__)
-
-
-@dataclasses.dataclass(frozen=True)
-class Place:
-    """Where a turn is stored."""
-
-    plugin: ChatMemoryPlugin
-    scope: Scope
-    thread_id: str
 
 
 class Turn:
@@ -64,7 +55,8 @@ class Turn:
     :ivar owner: whose conversation it is; None where nothing is stored on the server.
     :ivar usage: what a streaming provider learned of the token usage; anything that :meth:`Usage.of` reads.
     :ivar model: the model that answered.
-    :ivar repeated: the question was answered before: ``answer`` is that answer, and no model needs to be called.
+    :ivar repeated: the question was asked before, and no model needs to be called: ``answer`` is what was answered
+        then, or None while that is going on; then :meth:`stream` and :meth:`response` follow it.
     :ivar afterwards: is called once when the answer is stored.
     :ivar notice: ``not-stored`` if the store was down and the turn goes on without it.
     """
@@ -81,6 +73,8 @@ class Turn:
         owner: str | None,
         place: Place | None = None,
         answer: ChatMessage | None = None,
+        following: Following | None = None,
+        on_disconnect: t.Literal["stop", "finish"] = "stop",
         notice: str | None = None,
         clock: Clock,
         announce: Announce = nobody,
@@ -93,20 +87,24 @@ class Turn:
         self.system = system
         self.owner = owner
         self.answer = answer
-        self.repeated = answer is not None
+        self.repeated = answer is not None or following is not None
         self.notice = notice
         self.usage: object = None
         self.model: str | None = None
         self._place = place
+        self._following = following
+        self._finishes = on_disconnect == "finish" and place is not None
         self._clock = clock
         self._announce = announce
         self._begun_at = clock()
         self._reply: ChatMessage | None = None
         self._recorded: list[ChatMessage] = []
+        self._texts: list[str] = []
         self._stored = self.repeated
         self._streaming = False
         self.begun = False
         self.afterwards: cabc.Callable[[Turn], None] | None = None
+        self.stopping = False
         self._ending = threading.Lock()
         if self.lease and not self.repeated:
             leases.hold(self)
@@ -154,11 +152,34 @@ class Turn:
     @property
     def is_idle(self) -> bool:
         """Whether the turn waits for an answer that nobody is passing on."""
-        return self.answer is None and not self._streaming
+        return self.answer is None and not self._streaming and not self.repeated
 
-    def begin(self) -> None:
-        """Note that pieces of the answer are on their way: from now on, whoever passes them on ends the turn."""
+    @property
+    def text_so_far(self) -> str:
+        """The answer as far as it has come in pieces."""
+        return "".join(self._texts)
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether a reload is likely to go on reading the answer."""
+        return self._finishes
+
+    def begin(self, texts: list[str]) -> None:
+        """Note that pieces of the answer are on their way: from now on, whoever passes them on ends the turn.
+
+        :param texts: grows with each piece.
+        """
+        self._texts = texts
         self.begun = True
+
+    def stop(self) -> None:
+        """Want the turn to end as stopped: at its next piece; or now, if that has not come since this was last called.
+
+        Only whoever passes the pieces on can close the source, and may be waiting for a provider that is silent.
+        """
+        if self.stopping:
+            self._end(self.text_so_far, "stopped")
+        self.stopping = True
 
     def finish(self, text: str, usage: object = None, model: str | None = None) -> ChatMessage:
         """Store the complete answer and return it.
@@ -178,8 +199,8 @@ class Turn:
         return self._end(text, "failed")
 
     def leave(self, text: str = "") -> ChatMessage:
-        """Store what there is of the answer, because its reader has left."""
-        return self._end(text, "partial")
+        """Store what there is of the answer, because its reader has left or wants no more of it."""
+        return self._end(text, "stopped" if self.stopping else "partial")
 
     def stream(self, pieces: cabc.Iterable[str]) -> AnswerStream:
         """Pass the pieces of the answer through; the answer is stored when they end, fail, or ``close()`` is called."""
@@ -197,6 +218,8 @@ class Turn:
             raise
         if wants_json():
             response = json_response(self, self.stream(pieces))
+        elif self._finishes and not self.repeated and flask.request.method != "HEAD":
+            response = event_response(self, FinishingStream(self.stream(pieces)))
         else:
             # What yields the pieces may read the request, as the view could.
             told = self._told(flask.stream_with_context(iter(pieces)))
@@ -228,28 +251,42 @@ class Turn:
 
     def _told(self, pieces: cabc.Iterable[str]) -> cabc.Iterable[str]:
         self._streaming = True
+        if self.answer is None and self._following is not None:
+            return self._followed(self._following)
         return [self.answer.text] if self.repeated and self.answer else pieces
+
+    def _followed(self, following: Following) -> cabc.Iterator[str]:
+        yield from following
+        self.answer = following.answer
 
     def _end(self, text: str, status: str) -> ChatMessage:
         with self._ending:
             if self.answer is None:
                 self.answer = self._answered(text, status)
             if not self._stored:
-                try:
-                    appended = self._store([*self._recorded, self.answer])
-                except StorageError:
-                    self._announce(storage_unavailable, owner=self.owner, chatbot=self.chatbot)
-                    raise
-                finally:
-                    leases.release(self)
+                batch = [*self._recorded, self.answer]
+                is_stored = self._place is not None and self._store(self._place, batch)
                 self._stored = True
-                if appended is not None and appended.repeated and not self._is_ours(appended, self.answer):
-                    # A store that was down, or a clock that jumped, has let the lease run out.
-                    raise StorageError("the turn was taken for dead and ended before its answer came")
-                self._tell_end(self.answer, stored=appended is not None)
-                if appended is not None and self.afterwards is not None:
+                self._tell_end(self.answer, is_stored)
+                if is_stored and self.afterwards is not None:
                     self.afterwards(self)
             return self.answer
+
+    def _store(self, place: Place, batch: list[ChatMessage]) -> bool:
+        """Store the answer; tell whether its thread was still there."""
+        try:
+            appended = place.end(self.id, t.cast(str, self.question.id), batch)
+        except StorageError:
+            self._announce(storage_unavailable, owner=self.owner, chatbot=self.chatbot)
+            raise
+        finally:
+            leases.release(self)
+        # Also if it was somebody else who ended the turn.
+        self._stored = True
+        if appended is not None and appended.repeated and not place.holds(appended, batch):
+            # A store that was down, or a clock that jumped, has let the lease run out.
+            raise StorageError("the turn was taken for dead and ended before its answer came")
+        return appended is not None
 
     def _tell_end(self, answer: ChatMessage, stored: bool) -> None:
         calls = [call.usage for call in model_calls([*self._recorded, answer]) if call.usage is not None]
@@ -265,20 +302,6 @@ class Turn:
             seconds=self._clock() - self._begun_at,
             stored=stored,
         )
-
-    def _store(self, batch: list[ChatMessage]) -> Appended | None:
-        place = self._place
-        if place is None:
-            return None
-        key, reply_to = f"answer:{self.id}", t.cast(str, self.question.id)
-        if isinstance(place.plugin, KeepsLiveTurns):
-            return place.plugin.end_turn(place.scope, place.thread_id, self.id, batch, key=key, reply_to=reply_to)
-        return place.plugin.append_messages(place.scope, place.thread_id, batch, key=key, reply_to=reply_to)
-
-    def _is_ours(self, appended: Appended, answer: ChatMessage) -> bool:
-        place = t.cast(Place, self._place)
-        after, limit = appended.sequence - 1, len(self._recorded) + 1
-        return answer in place.plugin.load_messages(place.scope, appended.thread_id, after=after, limit=limit)
 
     def _answered(self, text: str, status: str) -> ChatMessage:
         # A stream that ran to its end may have come from a message, which holds more than text.

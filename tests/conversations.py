@@ -146,5 +146,6 @@ def ask(conversation: Conversation, text: str, answer: str = "fine") -> Turn:
 
 def events(response: TestResponse) -> list[t.Any]:
     """The events of a streamed answer; ``[DONE]`` as it is."""
-    lines = [line.removeprefix("data: ") for line in response.get_data(as_text=True).split("\n\n") if line]
+    lines = [line.removeprefix("data: ") for line in response.get_data(as_text=True).split("\n\n")]
+    lines = [line for line in lines if line not in ("", ":")]
     return [line if line == "[DONE]" else json.loads(line) for line in lines]

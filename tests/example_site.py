@@ -68,7 +68,7 @@ def ask(client: FlaskClient, *texts: str) -> str:
     messages = [{"role": ("user", "ai")[place % 2], "text": text} for place, text in enumerate(texts)]
     with client.post(MESSAGES, json={"messages": messages}) as response:
         assert response.status_code == 200
-        *events, done = response.get_data(as_text=True).removesuffix("\n\n").split("\n\n")
+        _sign, *events, done = response.get_data(as_text=True).removesuffix("\n\n").split("\n\n")
     assert done == "data: [DONE]"
     return "".join(json.loads(event.removeprefix("data: "))["text"] for event in events)
 

@@ -55,7 +55,22 @@ def test_plugins_storages_and_short_term_memories_know_no_flask(folder: str) -> 
 FLOORS = [
     {"values", "errors", "signals", "usage", "fields", "message", "disk", "encryption"},
     {"plugins", "short_term", "storage", "testing"},
-    {"config", "question", "provider", "visitor", "stream", "live", "repeat", "response", "location", "transfer"},
+    {
+        "config",
+        "question",
+        "provider",
+        "visitor",
+        "stream",
+        "live",
+        "place",
+        "following",
+        "finishing",
+        "repeat",
+        "response",
+        "location",
+        "running",
+        "transfer",
+    },
     {"turn"},
     {"asking", "functions", "threads", "titles", "unfinished"},
     {"conversation", "resolve", "session_store"},
@@ -98,6 +113,17 @@ def test_imports_go_down() -> None:
 
 
 def test_conversation_and_turn_know_neither_pointer_nor_owner() -> None:
-    for module in ("conversation", "turn", "asking", "location", "repeat", "live", "stream", "response", "visitor"):
+    for module in (
+        "conversation",
+        "turn",
+        "asking",
+        "location",
+        "repeat",
+        "live",
+        "stream",
+        "response",
+        "visitor",
+        "running",
+    ):
         known = {place[0] for place in map(place_of, MODULES[f"{module}.py"]) if place}
         assert known & {"pointer", "owner", "extension", "web", "instances", "adoption"} == set(), module

@@ -34,6 +34,8 @@ def refused(**config: t.Any) -> str:
         ({"enabled": 1}, "1", "bool"),
         ({"system_prompt": 5}, "5", "str"),
         ({"greeting": ["hi"]}, "['hi']", "str"),
+        ({"on_disconnect": "wait"}, "['on_disconnect'] is 'wait'", "'stop' or 'finish'"),
+        ({"on_disconnect": None}, "['on_disconnect'] is None", "'stop' or 'finish'"),
         ({"options": {"expiry": 5}}, "options", "plugin"),
         ({"plugin": "nothing"}, "'nothing'", "in_memory, sqlalchemy"),
         ({"plugin": "in_memory", "options": []}, "list", "dict"),

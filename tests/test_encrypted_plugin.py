@@ -17,6 +17,8 @@ from flask_chat_memory import ChatMemoryPlugin
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import CorruptRecord
 from flask_chat_memory import DecryptionFailed
+from flask_chat_memory import LiveTurn
+from flask_chat_memory import Renewal
 from flask_chat_memory import Scope
 from flask_chat_memory import StorageError
 from flask_chat_memory.plugins.abilities import CurrentThread
@@ -240,6 +242,36 @@ def test_a_title_that_was_moved_or_changed_is_noticed() -> None:
         assert listed == {THREAD: None, "thread-2": "of user:1 in thread-2"}
     assert kept._threads.of_scopes[OWNER][THREAD].description["title"] == "in clear"
     assert title_of(plugin, OWNER, "thread-2") == "of user:1 in thread-2"
+
+
+def with_live_turns() -> tuple[AblePlugin, InMemoryPlugin]:
+    plugin = t.cast(AblePlugin, encrypted("in_memory", {}, threads="many"))
+    for name, thread_id in [("1", THREAD), ("2", THREAD), ("1", "thread-2")]:
+        live = LiveTurn(name, f"q-{name}", f"a-{name}", plugin.clock() + 30)
+        plugin.start_turn(OWNER, thread_id, ask(name), key=f"question:{name}", live=live)
+        plugin.renew_turns([Renewal(OWNER, thread_id, name, f"{SECRET} {name} {thread_id}")], plugin.clock() + 30)
+    return plugin, t.cast(InMemoryPlugin, wrapped(t.cast(EncryptedPlugin, plugin)))
+
+
+def test_the_text_of_a_running_turn_is_hidden() -> None:
+    plugin, kept = with_live_turns()
+    assert [live.text for live in plugin.live_turns(OWNER, THREAD)] == [f"{SECRET} {n} {THREAD}" for n in (1, 2)]
+    for live in kept.live_turns(OWNER, THREAD):
+        assert live.text and SECRET not in live.text and SECRET.encode() not in base64.b64decode(live.text)
+    plugin.renew_turns([Renewal(OWNER, THREAD, "1")], plugin.clock() + 60)
+    assert plugin.live_turns(OWNER, THREAD)[0].text == f"{SECRET} 1 {THREAD}"
+
+
+@pytest.mark.parametrize(("thread_id", "turn"), [(THREAD, "2"), ("thread-2", "1")])
+def test_the_text_of_another_turn_is_not_taken_for_its_own_and_keeps_no_turn_from_ending(
+    thread_id: str, turn: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    plugin, kept = with_live_turns()
+    other = next(live.text for live in kept.live_turns(OWNER, thread_id) if live.turn == turn)
+    kept.renew_turns([Renewal(OWNER, THREAD, "1", other)], plugin.clock() + 60)
+    assert [live.text for live in plugin.live_turns(OWNER, THREAD)] == ["", f"{SECRET} 2 {THREAD}"]
+    assert "is lost" in caplog.text
+    assert SECRET not in caplog.text
 
 
 def test_a_title_is_no_message() -> None:

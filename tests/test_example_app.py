@@ -556,7 +556,8 @@ def test_visitor_who_leaves_stops_the_model(
     client = make_app().test_client()
 
     response = client.post(MESSAGES, json={"messages": [{"role": "user", "text": "Do not stop"}]})
-    first = next(response.iter_encoded())
+    chunks = response.iter_encoded()
+    _sign, first = next(chunks), next(chunks)
     response.close()
 
     assert b"on " in first

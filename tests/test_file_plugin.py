@@ -19,6 +19,7 @@ import pytest
 from flask_chat_memory import ChatMemory
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import ConfigurationError
+from flask_chat_memory import Renewal
 from flask_chat_memory import StorageError
 from flask_chat_memory.disk.locks import COUNT
 from flask_chat_memory.errors import CorruptRecord
@@ -131,7 +132,7 @@ def test_a_dead_turn_that_runs_again_without_its_question_hides_no_other(tmp_pat
     clock.advance(LEASE + 1)
     plugin.append_messages(OWNER, THREAD, exchange("2"))
     assert texts(plugin.load_messages(OWNER, THREAD)) == ["question 2", "answer 2"]
-    plugin.renew_turns([(OWNER, THREAD, "1")], clock() + LEASE)
+    plugin.renew_turns([Renewal(OWNER, THREAD, "1")], clock() + LEASE)
     start(t.cast(AblePlugin, plugin), "3")
     for name in ("4", "5"):
         plugin.append_messages(OWNER, THREAD, exchange(name))
@@ -176,7 +177,7 @@ def test_a_corrupt_entry_of_the_current_thread_is_reported_and_kept(plugin: File
 
 def test_a_lost_lease_file_costs_no_more_than_the_lease(plugin: FilePlugin, tmp_path: pathlib.Path) -> None:
     plugin.start_turn(OWNER, THREAD, ask("1"), key="question:1", live=LiveTurn("1", "q-1", "a-1", 5e9))
-    plugin.renew_turns([(OWNER, THREAD, "1")], 6e9)
+    plugin.renew_turns([Renewal(OWNER, THREAD, "1")], 6e9)
     [lease] = (tmp_path / "chat").rglob("*.lease")
     lease.write_bytes(b"")
     assert plugin.live_turns(OWNER, THREAD) == [LiveTurn("1", "q-1", "a-1", 5e9)]
@@ -294,7 +295,7 @@ def test_nothing_of_a_deleted_thread_stays_on_the_disk(tmp_path: pathlib.Path) -
     plugin.append_messages(OWNER, "thread-2", exchange("2"))
     before = files(tmp_path)
     plugin.start_turn(OWNER, THREAD, ask("1"), key="question:1", live=LiveTurn("1", "q-1", "a-1", 5e9))
-    plugin.renew_turns([(OWNER, THREAD, "1")], 6e9)
+    plugin.renew_turns([Renewal(OWNER, THREAD, "1")], 6e9)
     plugin.delete_thread(OWNER, THREAD)
     assert files(tmp_path) == before
     plugin.delete_thread(OWNER, "thread-2")

@@ -10,6 +10,7 @@ import typing as t
 import pytest
 
 from flask_chat_memory import ChatMessage
+from flask_chat_memory import Renewal
 from flask_chat_memory.plugins.file import FilePlugin
 from flask_chat_memory.plugins.file_ import batches
 from flask_chat_memory.plugins.file_ import blocks
@@ -37,7 +38,17 @@ class History:
 
     def step(self) -> None:
         calls = [self.ask] * 6 + [self.answer] * 5 + [self.exchange] * 3 + [self.load] * 4
-        calls += [self.remark, self.repeat, self.save, self.clear, self.delete, self.renew, self.move, self.wait]
+        calls += [
+            self.remark,
+            self.repeat,
+            self.save,
+            self.clear,
+            self.delete,
+            self.renew,
+            self.stop,
+            self.move,
+            self.wait,
+        ]
         calls += [self.describe]
         # Which of two that were idle equally long goes first is not promised.
         self._clock.advance(0.25)
@@ -111,7 +122,12 @@ class History:
         self.both("delete_thread", *self.place())
 
     def renew(self) -> None:
-        self.both("renew_turns", self._turns[-3:], self._clock() + 50)
+        told = self._random.choice([None, self.name()])
+        self.both("renew_turns", [Renewal(*turn, told) for turn in self._turns[-3:]], self._clock() + 50)
+
+    def stop(self) -> None:
+        if self._turns:
+            self.both("stop_turn", *self._random.choice(self._turns[-6:]))
 
     def move(self) -> None:
         source, target = self._random.sample(SCOPES, 2)

@@ -11,6 +11,7 @@ import warnings
 import pytest
 
 from flask_chat_memory import KeepsLiveTurns
+from flask_chat_memory import Renewal
 from flask_chat_memory import Scope
 from flask_chat_memory import StorageError
 from flask_chat_memory.live import LEASE
@@ -19,8 +20,6 @@ from flask_chat_memory.live import leases
 
 from .conversations import OWNER
 
-NAMES = cabc.Collection[tuple[Scope, str, str]]
-
 
 class Plugin:
     """Notes which leases were renewed."""
@@ -28,22 +27,32 @@ class Plugin:
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
         self.renewed: list[tuple[set[str], float]] = []
+        self.told: list[dict[str, str | None]] = []
+        self.unwanted: set[str] = set()
         self.called = threading.Event()
 
     def clock(self) -> float:
         return 1000.0
 
-    def renew_turns(self, turns: NAMES, lease: float) -> None:
-        self.renewed.append(({turn for _, _, turn in turns}, lease))
+    def renew_turns(self, turns: cabc.Collection[Renewal], lease: float) -> set[str]:
+        self.renewed.append(({renewal.turn for renewal in turns}, lease))
+        self.told.append({renewal.turn: renewal.text for renewal in turns})
         self.called.set()
         if self.error:
             raise self.error
+        return self.unwanted
 
 
 class Running:
-    def __init__(self, plugin: Plugin, name: str) -> None:
+    def __init__(self, plugin: Plugin, name: str, is_followed: bool = False) -> None:
         self._plugin = plugin
         self._name = name
+        self.is_followed = is_followed
+        self.text_so_far = ""
+        self.stops = 0
+
+    def stop(self) -> None:
+        self.stops += 1
 
     @property
     def lease(self) -> tuple[KeepsLiveTurns, Scope, str, str] | None:
@@ -74,6 +83,52 @@ def test_a_turn_that_is_over_is_not_renewed(keeper: LeaseKeeper) -> None:
     keeper.release(over)
     keeper.renew()
     assert plugin.renewed == [({"running"}, 1000.0 + LEASE)]
+
+
+def test_a_text_is_told_when_it_has_changed(keeper: LeaseKeeper) -> None:
+    plugin = Plugin()
+    turn = Running(plugin, "a")
+    keeper.hold(turn)
+    for text in ("", "as far", "as far", "as far as this"):
+        turn.text_so_far = text
+        keeper.renew()
+    assert [told["a"] for told in plugin.told] == [None, "as far", None, "as far as this"]
+
+
+def test_a_text_that_could_not_be_told_is_told_again(keeper: LeaseKeeper) -> None:
+    plugin = Plugin(StorageError("down"))
+    turn = Running(plugin, "a")
+    turn.text_so_far = "as far"
+    keeper.hold(turn)
+    keeper.renew()
+    plugin.error = None
+    keeper.renew()
+    assert [told["a"] for told in plugin.told] == ["as far", "as far"]
+
+
+def test_between_two_renewals_only_news_of_a_turn_that_is_followed_are_told(keeper: LeaseKeeper) -> None:
+    plugin = Plugin()
+    followed, other = Running(plugin, "followed", is_followed=True), Running(plugin, "other")
+    keeper.hold(followed)
+    keeper.hold(other)
+    keeper.renew(only_news=True)
+    assert plugin.told == []
+    followed.text_so_far = other.text_so_far = "news"
+    keeper.renew(only_news=True)
+    keeper.renew(only_news=True)
+    assert plugin.told == [{"followed": "news"}]
+
+
+def test_a_turn_hears_each_time_that_it_is_to_stop(keeper: LeaseKeeper) -> None:
+    plugin = Plugin()
+    unwanted, other = Running(plugin, "unwanted"), Running(plugin, "other")
+    keeper.hold(unwanted)
+    keeper.hold(other)
+    keeper.renew()
+    plugin.unwanted = {"unwanted"}
+    keeper.renew()
+    keeper.renew()
+    assert (unwanted.stops, other.stops) == (2, 0)
 
 
 def test_a_turn_that_was_dropped_is_left_to_its_lease(keeper: LeaseKeeper) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import collections.abc as cabc
 import contextlib
 import pathlib
 import threading
@@ -7,6 +8,7 @@ import typing as t
 
 import pytest
 
+from flask_chat_memory import Renewal
 from flask_chat_memory import RequestRefused
 from flask_chat_memory import Scope
 from flask_chat_memory import StorageError
@@ -63,7 +65,12 @@ def test_a_turn_that_has_ended_is_renewed_no_more(down: bool, tmp_path: pathlib.
     with contextlib.suppress(StorageError):
         turn.finish("hello")
     renewed: list[str] = []
-    site.plugin.renew_turns = lambda turns, lease: renewed.extend(turn for _, _, turn in turns)
+
+    def note(turns: cabc.Collection[Renewal], lease: float) -> set[str]:
+        renewed.extend(turn.turn for turn in turns)
+        return set()
+
+    site.plugin.renew_turns = note
     leases.renew()
     assert turn.id not in renewed
 
@@ -92,6 +99,17 @@ def test_the_next_reader_ends_a_dead_turn_once(read: str, site: Site, clock: Man
         turn.finish("from beyond")
     assert "from beyond" not in [message.text for message in site.stored(turn.thread_id)]
     assert site.plugin.live_turns(Scope(OWNER), turn.thread_id) == []
+
+
+def test_a_dead_turn_keeps_what_it_told(site: Site, clock: ManualClock) -> None:
+    turn = site.start().turn("hi")
+    stream = turn.stream(["as far ", "as this", "lost"])
+    assert [next(stream), next(stream)] == ["as far ", "as this"]
+    leases.renew()
+    leases.release(turn)
+    clock.advance(LEASE)
+    assert told(site.start().page(10).messages)[1] == ("assistant", "as far as this", "partial")
+    assert told(site.start().history())[1] == ("assistant", "as far as this", "partial")
 
 
 def test_a_dead_turn_is_ended_beside_one_that_runs(site: Site, clock: ManualClock) -> None:

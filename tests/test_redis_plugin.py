@@ -19,6 +19,7 @@ from flask_chat_memory import ChatMessage
 from flask_chat_memory import ConfigurationError
 from flask_chat_memory import CorruptRecord
 from flask_chat_memory import LiveTurn
+from flask_chat_memory import Renewal
 from flask_chat_memory import Scope
 from flask_chat_memory import StorageError
 from flask_chat_memory.plugins.records import Appended
@@ -104,7 +105,7 @@ CALLS: dict[str, cabc.Callable[[RedisPlugin], object]] = {
         OWNER, THREAD, user("3", "q-3"), key="q3", live=LiveTurn("t-1", "q-3", "a-3", plugin.clock() + 30)
     ),
     "live": lambda plugin: plugin.live_turns(OWNER, THREAD),
-    "renew": lambda plugin: plugin.renew_turns([(OWNER, THREAD, "t-1")], plugin.clock() + 60),
+    "renew": lambda plugin: plugin.renew_turns([Renewal(OWNER, THREAD, "t-1")], plugin.clock() + 60),
     "end": lambda plugin: plugin.end_turn(OWNER, THREAD, "t-1", [user("4")], key="a3", reply_to="q-3"),
     "save": lambda plugin: plugin.save_messages(OWNER, THREAD, exchange("5")),
     "clear": lambda plugin: plugin.clear_messages(OWNER, THREAD),
@@ -233,7 +234,7 @@ def test_a_lease_beyond_the_expiry_moves_the_deadline(
 ) -> None:
     plugin = make_plugin(expiry=10)
     CALLS["start"](plugin)
-    plugin.renew_turns([(OWNER, THREAD, "t-1")], plugin.clock() + 5000)
+    plugin.renew_turns([Renewal(OWNER, THREAD, "t-1")], plugin.clock() + 5000)
     assert {client.ttl(key) > 4900 for key in keys_of(client, key_prefix)} == {True}
 
 

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import CorruptRecord
 from flask_chat_memory import LiveTurn
+from flask_chat_memory import Renewal
 from flask_chat_memory import Scope
 from flask_chat_memory import StorageError
 from flask_chat_memory.plugins.sql.tables import thread_key
@@ -91,7 +92,7 @@ def every_call(plugin: SQLAlchemyPlugin, thread_id: str = "thread-1") -> None:
     live = LiveTurn("t-1", "q-3", "a-3", lease=plugin.clock() + 30)
     plugin.start_turn(OWNER, thread_id, user("3", "q-3"), key="question:3", live=live)
     plugin.live_turns(OWNER, thread_id)
-    plugin.renew_turns([(OWNER, thread_id, "t-1")], plugin.clock() + 60)
+    plugin.renew_turns([Renewal(OWNER, thread_id, "t-1")], plugin.clock() + 60)
     plugin.end_turn(OWNER, thread_id, "t-1", [user("4")], key="answer:3", reply_to="q-3")
     plugin.append_messages(OTHER, "thread-2", [user("5")])
     plugin.move_threads(OTHER, OWNER)

@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import LiveTurn
+from flask_chat_memory import Renewal
 from flask_chat_memory.plugins.sqlalchemy import SQLAlchemyPlugin
 from tests.test_sqlalchemy_plugin import every_call
 from tests.test_sqlalchemy_plugin import OWNER
@@ -70,7 +71,7 @@ def test_the_work_of_a_turn_does_not_grow_with_the_thread(engine: sa.Engine, opt
         live = LiveTurn(name, f"q-{name}", f"a-{name}", plugin.clock() + 30)
         question = ChatMessage("user", "?", id=f"q-{name}", turn=name)
         plugin.start_turn(OWNER, "thread-1", question, key=f"question:{name}", live=live)
-        plugin.renew_turns([(OWNER, "thread-1", name)], plugin.clock() + 30)
+        plugin.renew_turns([Renewal(OWNER, "thread-1", name)], plugin.clock() + 30)
         answer = ChatMessage("assistant", "!", id=f"a-{name}", turn=name)
         plugin.end_turn(OWNER, "thread-1", name, [answer], key=f"answer:{name}", reply_to=f"q-{name}")
         return steps[0]

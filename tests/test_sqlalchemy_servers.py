@@ -15,6 +15,7 @@ from alembic.migration import MigrationContext
 
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import LiveTurn
+from flask_chat_memory import Renewal
 from flask_chat_memory import Scope
 from flask_chat_memory.plugins.sql.postgresql import PostgreSQLStatements
 from flask_chat_memory.plugins.sql.tables import scope_key
@@ -263,7 +264,7 @@ def test_the_work_of_a_turn_does_not_grow_with_the_thread_on_mariadb() -> None:
             plugin.load_messages(OWNER, "thread-1", limit=20)
             live = LiveTurn(name, f"q-{name}", f"a-{name}", plugin.clock() + 30)
             plugin.start_turn(OWNER, "thread-1", ask(name), key=f"question:{name}", live=live)
-            plugin.renew_turns([(OWNER, "thread-1", name)], plugin.clock() + 30)
+            plugin.renew_turns([Renewal(OWNER, "thread-1", name)], plugin.clock() + 30)
             plugin.end_turn(OWNER, "thread-1", name, [answer(name)], key=f"answer:{name}", reply_to=f"q-{name}")
             return reads() - before
 

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from flask_chat_memory import Appended
 from flask_chat_memory import ConfigurationError
 from flask_chat_memory import LiveTurn
+from flask_chat_memory import Renewal
 from flask_chat_memory import StorageError
 from flask_chat_memory.errors import CorruptRecord
 from flask_chat_memory.plugins.sql.engines import check_url
@@ -57,7 +58,7 @@ CALLS: dict[str, Call] = {
     "first append": lambda plugin: plugin.append_messages(OTHER, "thread-1", exchange("2"), key="2"),
     "start": lambda plugin: start(plugin, "2"),
     "end": lambda plugin: end(plugin, "1"),
-    "renew": lambda plugin: plugin.renew_turns([(OWNER, "thread-1", "1")], plugin.clock() + 60),
+    "renew": lambda plugin: plugin.renew_turns([Renewal(OWNER, "thread-1", "1")], plugin.clock() + 60),
     "save": lambda plugin: plugin.save_messages(OWNER, "thread-1", exchange("2")),
     "clear": lambda plugin: plugin.clear_messages(OWNER, "thread-1"),
     "delete": lambda plugin: plugin.delete_thread(OWNER, "thread-1"),

@@ -5,6 +5,7 @@ import pathlib
 import pytest
 
 from flask_chat_memory import Conversation
+from flask_chat_memory import Renewal
 from flask_chat_memory import Scope
 
 from .conversations import ask
@@ -79,7 +80,7 @@ def test_a_running_turn_keeps_its_thread_from_expiring(plugin: str, tmp_path: pa
     conversation = site.start()
     turn = conversation.turn("hi")
     now += 50
-    site.plugin.renew_turns([(Scope(OWNER), turn.thread_id, turn.id)], now + 30)
+    site.plugin.renew_turns([Renewal(Scope(OWNER), str(turn.thread_id), turn.id)], now + 30)
     now += 20
     turn.finish("in time")
     assert [message.text for message in conversation.history()] == ["hi", "in time"]

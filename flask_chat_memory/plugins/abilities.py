@@ -13,6 +13,7 @@ from .records import Appended
 from .records import LiveTurn
 from .records import Position
 from .records import Purged
+from .records import Renewal
 from .records import Scope
 from .records import Thread
 from .records import ThreadChanges
@@ -58,10 +59,19 @@ class KeepsLiveTurns(abc.ABC):
         """
 
     @abc.abstractmethod
-    def renew_turns(self, turns: cabc.Collection[tuple[Scope, str, str]], lease: float) -> None:
-        """Extend the leases of turns (scope, thread id, turn id), all of one process, to the UNIX time ``lease``.
+    def renew_turns(self, turns: cabc.Collection[Renewal], lease: float) -> set[str]:
+        """Extend the leases of turns, all of one process, to the UNIX time ``lease``, and keep what they tell.
 
-        Turns that have ended in the meantime are passed over.
+        Turns that have ended in the meantime are passed over. All of it is one round trip.
+
+        :return: the ids of those whose stop is wanted.
+        """
+
+    @abc.abstractmethod
+    def stop_turn(self, scope: Scope, thread_id: str, turn: str) -> bool:
+        """Note in the live record that the turn is to end; tell whether there is the record.
+
+        Whoever renews it learns of that. This is no activity.
         """
 
     @abc.abstractmethod

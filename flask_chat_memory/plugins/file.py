@@ -31,6 +31,7 @@ from .options import Option
 from .options import PluginOptions
 from .records import Appended
 from .records import LiveTurn
+from .records import Renewal
 from .records import Scope
 from .registry import chat_memory_plugin
 from .rules import check_append
@@ -176,13 +177,21 @@ class FilePlugin(FileThreads, FileUsage, ChatMemoryPlugin, CurrentThread, KeepsL
         with self._writing(scope) as writer:
             return t.cast(Appended, writer.append(scope, thread_id, batch, key, None, only_into, started=live))
 
-    def renew_turns(self, turns: cabc.Collection[tuple[Scope, str, str]], lease: float) -> None:
-        of_threads: dict[tuple[Scope, str], set[str]] = {}
-        for scope, thread_id, turn in turns:
-            of_threads.setdefault((scope, thread_id), set()).add(turn)
-        for (scope, thread_id), names in of_threads.items():
+    def renew_turns(self, turns: cabc.Collection[Renewal], lease: float) -> set[str]:
+        of_threads: dict[tuple[Scope, str], dict[str, str | None]] = {}
+        for scope, thread_id, turn, text in turns:
+            of_threads.setdefault((scope, thread_id), {})[turn] = text
+        unwanted: set[str] = set()
+        for (scope, thread_id), told in of_threads.items():
             with self._writing(scope) as writer:
-                writer.renew(scope, thread_id, names, lease)
+                unwanted |= writer.renew(scope, thread_id, told, lease)
+        return unwanted
+
+    def stop_turn(self, scope: Scope, thread_id: str, turn: str) -> bool:
+        if not is_thread_id(thread_id):
+            return False
+        with self._writing(scope) as writer:
+            return writer.stop(scope, thread_id, turn)
 
     def end_turn(
         self,

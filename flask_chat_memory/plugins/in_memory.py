@@ -22,6 +22,7 @@ from .in_memory_.usage import Ledger
 from .options import PluginOptions
 from .records import Appended
 from .records import LiveTurn
+from .records import Renewal
 from .records import Scope
 from .registry import chat_memory_plugin
 from .rules import check_append
@@ -168,12 +169,26 @@ class InMemoryPlugin(InMemoryThreads, InMemoryUsage, ChatMemoryPlugin, CurrentTh
                 self._threads.of_scopes[scope][appended.thread_id].live[live.turn] = live
             return appended
 
-    def renew_turns(self, turns: cabc.Collection[tuple[Scope, str, str]], lease: float) -> None:
+    def renew_turns(self, turns: cabc.Collection[Renewal], lease: float) -> set[str]:
+        unwanted = set()
         with self.lock:
-            for scope, thread_id, turn in turns:
+            for scope, thread_id, turn, text in turns:
                 thread = self._threads.alive(scope, thread_id)
-                if thread and turn in thread.live:
-                    thread.live[turn] = dataclasses.replace(thread.live[turn], lease=lease)
+                record = thread.live.get(turn) if thread else None
+                if thread and record:
+                    told = record.text if text is None else text
+                    thread.live[turn] = dataclasses.replace(record, lease=lease, text=told)
+                    if record.stop_wanted:
+                        unwanted.add(turn)
+        return unwanted
+
+    def stop_turn(self, scope: Scope, thread_id: str, turn: str) -> bool:
+        with self.lock:
+            thread = self._threads.alive(scope, thread_id)
+            record = thread.live.get(turn) if thread else None
+            if thread and record:
+                thread.live[turn] = dataclasses.replace(record, stop_wanted=True)
+            return record is not None
 
     def end_turn(
         self,

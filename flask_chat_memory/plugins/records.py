@@ -59,12 +59,28 @@ class LiveTurn:
     """The record of a turn that is being answered.
 
     :param lease: UNIX time in seconds until which the turn counts as running, unless it is renewed.
+    :param text: the answer as far as it was told of.
+    :param stop_wanted: somebody wants the turn to end.
     """
 
     turn: str
     question_id: str
     answer_id: str
     lease: float
+    text: str = ""
+    stop_wanted: bool = False
+
+
+class Renewal(t.NamedTuple):
+    """The sign of life of a turn.
+
+    :param text: all of the answer so far; None if it is as it was last told.
+    """
+
+    scope: Scope
+    thread_id: str
+    turn: str
+    text: str | None = None
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

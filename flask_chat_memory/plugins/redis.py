@@ -24,6 +24,7 @@ from .options import Option
 from .options import PluginOptions
 from .records import Appended
 from .records import LiveTurn
+from .records import Renewal
 from .records import Scope
 from .redis_ import scripts
 from .redis_.location import check_cluster
@@ -190,17 +191,26 @@ class RedisPlugin(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads,
         begins = [clean(live.turn), float(live.lease), [live.question_id, live.answer_id]]
         return t.cast(Appended, self._append(scope, thread_id, [question], key, None, only_into, begins=begins))
 
-    def renew_turns(self, turns: cabc.Collection[tuple[Scope, str, str]], lease: float) -> None:
+    def renew_turns(self, turns: cabc.Collection[Renewal], lease: float) -> set[str]:
         # The keys of several scopes can be in one script, unless they are on several servers.
-        scopes: dict[str, list[tuple[str, list[str]]]] = {}
-        for scope, thread_id, turn in turns:
+        scopes: dict[str, list[tuple[str, list[str | None]]]] = {}
+        for scope, thread_id, turn, text in turns:
             index = self._index(scope)
             group = scopes.setdefault(index if self._server.is_cluster else "", [])
-            group.append((index, [thread_digest(thread_id), clean(turn)]))
+            group.append((index, [thread_digest(thread_id), clean(turn), text]))
+        unwanted: set[str] = set()
         for group in scopes.values():
             indexes, names = zip(*group, strict=True)
             given = {**self._times(), **self._rules, "lease": float(lease), "turns": names}
-            self._server.run(scripts.RENEW, indexes[0], given, repeatable=True, others=indexes[1:])
+            stops = self._server.run(scripts.RENEW, indexes[0], given, repeatable=True, others=indexes[1:])
+            unwanted.update(turn.decode() for turn in stops)
+        return unwanted
+
+    def stop_turn(self, scope: Scope, thread_id: str, turn: str) -> bool:
+        if not is_thread_id(thread_id):
+            return False
+        given = {**self._times(), **self._rules, "digest": thread_digest(thread_id), "turn": clean(turn)}
+        return bool(self._server.run(scripts.STOP, self._index(scope), given, repeatable=True))
 
     def end_turn(
         self,

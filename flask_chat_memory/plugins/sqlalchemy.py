@@ -21,6 +21,7 @@ from .options import Option
 from .options import PluginOptions
 from .records import Appended
 from .records import LiveTurn
+from .records import Renewal
 from .records import Scope
 from .registry import chat_memory_plugin
 from .rules import check_append
@@ -202,12 +203,11 @@ class SQLAlchemyPlugin(SQLThreads, SQLUsage, ChatMemoryPlugin, CurrentThread, Ke
         append = Append(scope, thread_id, [question], key, only_into=only_into, begins=live)
         return t.cast(Appended, self._append(append))
 
-    def renew_turns(self, turns: cabc.Collection[tuple[Scope, str, str]], lease: float) -> None:
-        until = {"until": lease, **self._times()}
-        rows = sorted((thread_key(scope, thread_id), turn) for scope, thread_id, turn in turns)
-        leases = [{"key": key, "turn_id": turn, **until} for key, turn in rows]
-        with self._turn_to_write():
-            self._database.write(lambda transaction: transaction.run_many(self._statements.renew_live, leases))
+    def renew_turns(self, turns: cabc.Collection[Renewal], lease: float) -> set[str]:
+        return self._write(lambda writer: writer.renew(turns, lease)) if turns else set()
+
+    def stop_turn(self, scope: Scope, thread_id: str, turn: str) -> bool:
+        return is_thread_id(thread_id) and self._write(lambda writer: writer.stop(scope, thread_id, turn))
 
     def end_turn(
         self,
@@ -226,7 +226,11 @@ class SQLAlchemyPlugin(SQLThreads, SQLUsage, ChatMemoryPlugin, CurrentThread, Ke
         if not is_thread_id(thread_id):
             return []
         this = {"key": thread_key(scope, thread_id), **self._times()}
-        return [LiveTurn(*row) for row in self._database.rows(self._statements.live_turns, this)]
+        rows = self._database.rows(self._statements.live_turns, this)
+        return [
+            LiveTurn(turn, question_id, answer_id, lease, text or "", bool(stop_wanted))
+            for turn, question_id, answer_id, lease, text, stop_wanted in rows
+        ]
 
     def move_threads(self, source: Scope, target: Scope, *, reseal: Reseals | None = None) -> int:
         return self._write(lambda writer: writer.move(source, target, reseal), source, target)

@@ -13,6 +13,7 @@ from werkzeug.exceptions import HTTPException
 from ..errors import ChatMemoryError
 from ..errors import RequestRefused
 from ..provider import run
+from ..question import client_key
 from ..question import NOT_TOLD
 from ..question import shown_thread
 from ..response import keep_private
@@ -54,6 +55,8 @@ def make_blueprint(url_prefix: str) -> flask.Blueprint:
     blueprint.add_url_rule("/<chatbot>/history", view_func=history)
     blueprint.add_url_rule("/<chatbot>/messages", view_func=messages, methods=["POST"])
     blueprint.add_url_rule("/<chatbot>/reset", view_func=reset, methods=["POST"])
+    blueprint.add_url_rule("/<chatbot>/stop", view_func=stop, methods=["POST"])
+    blueprint.add_url_rule("/<chatbot>/resume", view_func=resume)
     threads.add_routes(blueprint)
     return blueprint
 
@@ -89,6 +92,26 @@ def reset(chatbot: str) -> flask.Response:
     """Delete the thread and start a new one."""
     shown = shown_thread(posted()) if flask.request.get_data() else NOT_TOLD
     return flask.jsonify(thread_id=conversation_with(chatbot).reset(shown))
+
+
+def stop(chatbot: str) -> flask.Response:
+    """Stop a turn that is being answered: the one that is named, or all of the thread."""
+    body = posted()
+    question_id = body.get("question_id")
+    if not (question_id is None or isinstance(question_id, str)):
+        raise RequestRefused(400, "The question must be named by text.")
+    key = client_key(body)
+    stopped = conversation_with(chatbot).stop(shown_thread(body), question_id=question_id, key=key)
+    return flask.jsonify(stopped=stopped)
+
+
+def resume(chatbot: str) -> flask.Response:
+    """Give the answer to a question that was asked before: what there is of it, and what is still to come."""
+    question_id = flask.request.args.get("question_id")
+    if not question_id:
+        raise RequestRefused(400, "The question must be named.")
+    turn = conversation_with(chatbot).resume(question_id, flask.request.args.get("thread_id", NOT_TOLD))
+    return turn.response([])
 
 
 def _check_request() -> None:

@@ -118,7 +118,7 @@ def _page(conversation: Conversation, limit: int) -> tuple[Page, bool]:
 
 
 def _urls(chatbot: str, threads: str) -> dict[str, str]:
-    routes = ["messages", "history", "reset"]
+    routes = ["messages", "history", "reset", "stop", "resume"]
     urls = {name: flask.url_for(f"chat_memory.{name}", chatbot=chatbot) for name in routes}
     if threads == "many":
         urls["threads"] = flask.url_for("chat_memory.new_chat", chatbot=chatbot)

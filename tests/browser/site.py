@@ -78,6 +78,10 @@ class Site(Served):
             self.waiting.set()
             self.release.wait(PATIENCE)
             yield "part two"
+        elif word == "hang":
+            self.waiting.set()
+            self.release.wait(PATIENCE)
+            yield "too late"
         elif word == "fail":
             yield "as far as this"
             raise RuntimeError("postgres://user:secret@host")

@@ -88,9 +88,61 @@ def test_stop_keeps_the_part_that_came(serve: Serve, visit: Open) -> None:
     site.release.set()
     here.ask("hello")
     here.sees("wait", "part one,", "hello", "You said: hello")
-    # What the server kept may be one piece more than the page had shown.
+    for _ in range(2):
+        expect(here.page.locator("[data-role=ai][data-status=stopped] .chat-memory-text")).to_have_text("part one,")
+        here.page.reload()
+
+
+def test_a_reload_in_mid_answer_goes_on_to_its_end(serve: Serve, visit: Open) -> None:
+    site = serve(CHAT_MEMORY_CHATBOTS={"default": {"on_disconnect": "finish"}})
+    here = visit(site)
+    here.ask("wait")
+    assert site.waiting.wait(10)
     here.page.reload()
-    expect(here.page.locator("[data-role=ai][data-status=partial]")).to_contain_text("part one,")
+    expect(here.page.locator(".chat-memory-text")).to_have_text(["wait", "part one,"])
+    expect(here.part("stop")).to_be_visible()
+    second = here.new_tab()
+    here.open(page=second)
+    expect(second.locator(".chat-memory-text")).to_have_text(["wait", "part one,"])
+    site.release.set()
+    for page in (here.page, second):
+        here.sees("wait", "part one, part two", page=page)
+        expect(page.locator("[data-role=ai]")).to_have_attribute("data-status", "complete")
+    here.page.reload()
+    here.sees("wait", "part one, part two")
+    here.ask("hello")
+    here.sees("wait", "part one, part two", "hello", "You said: hello")
+    assert len(site.asked) == 2
+
+
+def test_stop_from_a_second_tab(serve: Serve, visit: Open) -> None:
+    site = serve()
+    here = visit(site)
+    here.ask("wait")
+    assert site.waiting.wait(10)
+    second = here.new_tab()
+    here.open(page=second)
+    expect(second.locator(".chat-memory-text")).to_have_text(["wait", "part one,"])
+    here.part("stop", second).click()
+    here.sees("wait", "part one,", page=second)
+    site.release.set()
+    here.sees("wait", "part one,")
+    for page in (here.page, second):
+        expect(page.locator("[data-role=ai]")).to_have_attribute("data-status", "stopped")
+    here.page.reload()
+    expect(here.page.locator("[data-role=ai]")).to_have_attribute("data-status", "stopped")
+
+
+def test_stop_before_the_first_piece(serve: Serve, visit: Open) -> None:
+    site = serve(CHAT_MEMORY_OPTIONS={"threads": "many"})
+    here = visit(site)
+    here.ask("hang")
+    assert site.waiting.wait(10)
+    here.part("stop").click()
+    here.sees("hang", "")
+    site.release.set()
+    here.page.reload()
+    expect(here.page.locator("[data-role=ai]")).to_have_attribute("data-status", "stopped")
 
 
 def test_reset_in_the_middle_of_an_answer(serve: Serve, visit: Open) -> None:

@@ -17,7 +17,7 @@ import typing as t
 
 
 @contextlib.contextmanager
-def gunicorn(folder: pathlib.Path, application: str, *arguments: str) -> cabc.Iterator[int]:
+def gunicorn(folder: pathlib.Path, application: str, *arguments: str, **environment: str) -> cabc.Iterator[int]:
     """Run gunicorn on a free port of the loopback interface, and give the port once it accepts connections."""
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
@@ -27,7 +27,7 @@ def gunicorn(folder: pathlib.Path, application: str, *arguments: str) -> cabc.It
         process = subprocess.Popen(
             command,
             pass_fds=[listener.fileno()],
-            env={**os.environ, "CHAT_FOLDER": str(folder)},
+            env={**os.environ, "CHAT_FOLDER": str(folder), **environment},
             stdout=log,
             stderr=log,
         )

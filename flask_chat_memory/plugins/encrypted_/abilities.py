@@ -25,6 +25,7 @@ from ..records import Appended
 from ..records import LiveTurn
 from ..records import Position
 from ..records import Purged
+from ..records import Renewal
 from ..records import Scope
 from ..records import Thread
 from ..records import ThreadChanges
@@ -98,8 +99,12 @@ class WithLiveTurns(Wrapping, KeepsLiveTurns):
 
         return t.cast(Appended, self._write(write, scope, thread_id, [question], only_into))
 
-    def renew_turns(self, turns: cabc.Collection[tuple[Scope, str, str]], lease: float) -> None:
-        self._wrapped.renew_turns(turns, lease)
+    def renew_turns(self, turns: cabc.Collection[Renewal], lease: float) -> set[str]:
+        sealed = [turn._replace(text=turn.text and self._sealing.seal_live(turn)) for turn in turns]
+        return t.cast("set[str]", self._wrapped.renew_turns(sealed, lease))
+
+    def stop_turn(self, scope: Scope, thread_id: str, turn: str) -> bool:
+        return t.cast(bool, self._wrapped.stop_turn(scope, thread_id, turn))
 
     def end_turn(
         self,
@@ -117,7 +122,7 @@ class WithLiveTurns(Wrapping, KeepsLiveTurns):
         return self._write(write, scope, thread_id, messages, only_into)
 
     def live_turns(self, scope: Scope, thread_id: str) -> list[LiveTurn]:
-        return t.cast("list[LiveTurn]", self._wrapped.live_turns(scope, thread_id))
+        return [self._sealing.open_live(scope, thread_id, live) for live in self._wrapped.live_turns(scope, thread_id)]
 
 
 class WithMoves(Wrapping, MovesThreads):

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import dataclasses
+import logging
+import typing as t
 
 from ...encryption import Cipher
 from ...encryption import place_of
 from ...errors import DecryptionFailed
 from ...message import ChatMessage
 from ..abilities import Reseals
+from ..records import LiveTurn
+from ..records import Renewal
 from ..records import Scope
 from ..records import Thread
+
+logger = logging.getLogger(__name__)
 
 
 class Sealing:
@@ -57,6 +63,21 @@ class Sealing:
         except DecryptionFailed as error:
             raise DecryptionFailed(f"the title of a thread cannot be read: {error}") from error
 
+    def seal_live(self, turn: Renewal) -> str:
+        place = _place_of_live(turn.scope, turn.thread_id, turn.turn)
+        return self._cipher.encrypt(t.cast(str, turn.text).encode(), place)
+
+    def open_live(self, scope: Scope, thread_id: str, live: LiveTurn) -> LiveTurn:
+        """Return a live record with its text; without one that cannot be read, so that the turn can be ended."""
+        if not live.text:
+            return live
+        try:
+            text = self._cipher.decrypt(live.text, _place_of_live(scope, thread_id, live.turn)).decode()
+        except DecryptionFailed as error:
+            logger.error("the text of a turn that was being answered is lost: %s", error)
+            text = ""
+        return dataclasses.replace(live, text=text)
+
     def open_thread(self, scope: Scope, thread: Thread) -> Thread:
         if thread.title is None:
             return thread
@@ -92,6 +113,10 @@ class Resealing:
         if self._between:
             opened = self._between.title(thread_id, opened)
         return self._sealing.seal_title(self._target, thread_id, opened)
+
+
+def _place_of_live(scope: Scope, thread_id: str, turn: str) -> bytes:
+    return place_of("live", scope.owner, scope.chatbot, thread_id, turn)
 
 
 def _place_of_title(scope: Scope, thread_id: str) -> bytes:

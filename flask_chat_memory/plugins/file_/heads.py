@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc as cabc
 import datetime as dt
 import os
 import typing as t
@@ -13,6 +14,7 @@ from ...errors import CorruptRecord
 from ...errors import MissingOwner
 from ..records import Scope
 from ..records import Thread
+from .lines import Live
 from .lines import State
 from .names import ThreadFiles
 
@@ -89,10 +91,26 @@ class Current(msgspec.Struct, frozen=True):
     thread_id: str
 
 
-class Leases(msgspec.Struct, frozen=True):
-    """Turn -> UNIX time until which it counts as running."""
+class Sign(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a running turn, or who wants it to stop, has told since it began.
 
-    leases: dict[str, float]
+    :param lease: UNIX time until which it counts as running.
+    :param text: the answer so far.
+    """
+
+    lease: float
+    text: str = ""
+    stop_wanted: bool = False
+
+
+class Leases(msgspec.Struct, frozen=True):
+    """The last signs of the running turns of a thread, by their ids."""
+
+    turns: dict[str, Sign]
+
+    @classmethod
+    def of(cls, live: cabc.Iterable[Live]) -> Leases:
+        return cls({turn.turn: Sign(turn.lease, turn.text, turn.stop_wanted) for turn in live})
 
 
 def read_head(files: ThreadFiles) -> Head:
@@ -111,8 +129,8 @@ def read_current(path: str) -> str | None:
     return None if current is None else current.thread_id
 
 
-def read_leases(files: ThreadFiles) -> dict[str, float]:
-    """Return the leases that were renewed; none where they cannot be read.
+def read_leases(files: ThreadFiles) -> dict[str, Sign]:
+    """Return the last signs of the running turns; none where they cannot be read.
 
     They are not made to last a loss of power, which no turn survives.
     """
@@ -120,7 +138,7 @@ def read_leases(files: ThreadFiles) -> dict[str, float]:
         found = _read(files.lease, Leases, "")
     except CorruptRecord:
         return {}
-    return {} if found is None else found.leases
+    return {} if found is None else found.turns
 
 
 def write(path: str, record: msgspec.Struct, lasting: bool = True) -> None:

@@ -17,10 +17,11 @@ NOTHING = msgspec.Raw(b"")
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
-class Live(msgspec.Struct, frozen=True):
+class Live(msgspec.Struct, frozen=True, omit_defaults=True):
     """A turn that is being answered.
 
     :param sequence: of its question; 0 if that is gone.
+    :param text: the answer so far; as ``stop_wanted``, it is only in the file of the leases.
     """
 
     turn: str
@@ -28,9 +29,11 @@ class Live(msgspec.Struct, frozen=True):
     answer_id: str
     lease: float
     sequence: int
+    text: str = ""
+    stop_wanted: bool = False
 
     def record(self) -> LiveTurn:
-        return LiveTurn(self.turn, self.question_id, self.answer_id, self.lease)
+        return LiveTurn(self.turn, self.question_id, self.answer_id, self.lease, self.text, self.stop_wanted)
 
 
 class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

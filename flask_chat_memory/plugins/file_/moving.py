@@ -81,7 +81,7 @@ def _rename(writer: Writer, source: Scope, target: Scope, thread: Thread, head: 
     if is_current:
         writer.make_current(target, thread_id)
     if thread.live:
-        heads.write(new.lease, heads.Leases({live.turn: live.lease for live in thread.live}), lasting=False)
+        heads.write(new.lease, heads.Leases.of(thread.live), lasting=False)
     disk.sync_folder(new.folder)
     os.rename(thread.files.body, new.body)
     disk.sync_folder(new.folder)

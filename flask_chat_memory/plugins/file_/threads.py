@@ -221,8 +221,11 @@ class Threads:
 
 
 def _renewed(body: Body) -> tuple[Live, ...]:
-    """Return the turns of a thread with the leases as they were renewed."""
+    """Return the turns of a thread with what they told since they began."""
     if not body.state.live:
         return ()
-    leases = heads.read_leases(body.files)
-    return tuple(msgspec.structs.replace(live, lease=leases.get(live.turn, live.lease)) for live in body.state.live)
+    signs = heads.read_leases(body.files)
+    return tuple(
+        msgspec.structs.replace(live, **msgspec.structs.asdict(signs[live.turn])) if live.turn in signs else live
+        for live in body.state.live
+    )

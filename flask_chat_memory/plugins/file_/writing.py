@@ -131,11 +131,30 @@ class Writer(Threads):
             disk.sync_folder(thread.files.folder)
             return True
 
-    def renew(self, scope: Scope, thread_id: str, turns: cabc.Collection[str], lease: float) -> None:
+    def renew(self, scope: Scope, thread_id: str, turns: cabc.Mapping[str, str | None], lease: float) -> set[str]:
+        """Extend leases and keep texts; return the turns whose stop is wanted."""
+        return {live.turn for live in self._sign(scope, thread_id, turns, lease=lease) if live.stop_wanted}
+
+    def stop(self, scope: Scope, thread_id: str, turn: str) -> bool:
+        """Do what :meth:`KeepsLiveTurns.stop_turn` promises."""
+        return bool(self._sign(scope, thread_id, {turn: None}, stop_wanted=True))
+
+    def _sign(self, scope: Scope, thread_id: str, turns: cabc.Mapping[str, str | None], **changes: t.Any) -> list[Live]:
+        """Write down what is told of turns, text and changes; return those that there are."""
         with self.find(scope, thread_id) as thread:
-            if thread is not None and any(live.turn in turns for live in thread.live):
-                leases = {live.turn: lease if live.turn in turns else live.lease for live in thread.live}
-                heads.write(thread.files.lease, heads.Leases(leases), lasting=False)
+            if thread is None:
+                return []
+            signed = {
+                live.turn: msgspec.structs.replace(
+                    live, text=live.text if turns[live.turn] is None else turns[live.turn], **changes
+                )
+                for live in thread.live
+                if live.turn in turns
+            }
+            if signed:
+                leases = heads.Leases.of(signed.get(live.turn, live) for live in thread.live)
+                heads.write(thread.files.lease, leases, lasting=False)
+            return list(signed.values())
 
     def exchange(self, thread: Thread, messages: cabc.Sequence[ChatMessage]) -> None:
         """Replace the messages of a body by others with the same sequences."""

@@ -66,7 +66,7 @@ touch(thread, true, current)
 local first = add(thread, given.messages, given.key)
 if given.begins then
     local turn, lease, ids = unpack(given.begins)
-    thread.head[LIVE][turn] = {lease, first, ids}
+    thread.head[LIVE][turn] = {lease, first, ids, '', false}
 elseif given.ends then
     thread.head[LIVE][given.ends] = nil
 end

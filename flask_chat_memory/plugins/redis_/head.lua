@@ -20,7 +20,8 @@ local index = KEYS[1]
 local now = given.now
 
 -- The head is packed as an array, which is read and written faster than names are. LEASE is the latest of the live
--- records, turn -> {lease, sequence of the question, ids}; QUESTION is the newest one's sequence, or 0; KEYS_GIVEN is how
--- many there were so far; DEADLINE is -1 for none, 0 for one that is yet to be set.
+-- records, turn -> {lease, sequence of the question, ids, text so far, whether its stop is wanted}; QUESTION is the newest
+-- one's sequence, or 0; KEYS_GIVEN is how many there were so far; DEADLINE is -1 for none, 0 for one that is yet to be set.
 local ACTIVE, LEASE, ID, SEQUENCE, TOKENS, NONCE, BATCH, BORN = 1, 2, 3, 4, 5, 6, 7, 8
 local QUESTION, KEYS_GIVEN, DEADLINE, LIVE = 9, 10, 11, 12
+local TEXT, STOP = 4, 5

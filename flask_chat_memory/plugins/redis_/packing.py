@@ -14,8 +14,8 @@ from ..rules import consumed
 _SEQUENCE = 16
 """Digits before the JSON of a message."""
 
-Live = dict[str, tuple[float, float, tuple[str, str]]]
-"""Lease, sequence of the question and ids, by turn."""
+Live = dict[str, tuple[float, float, tuple[str, str], str, bool]]
+"""Lease, sequence of the question, ids, text so far and whether its stop is wanted, by turn."""
 
 
 class Head(msgspec.Struct, array_like=True):
@@ -107,6 +107,6 @@ def unpack_live(packed: bytes, name: str) -> list[LiveTurn]:
         return []
     try:
         records = sorted(_decode_live(packed).items(), key=lambda item: item[1][1])
-        return [LiveTurn(turn, *ids, float(lease)) for turn, (lease, _, ids) in records]
+        return [LiveTurn(turn, *ids, float(lease), text, stop) for turn, (lease, _, ids, text, stop) in records]
     except msgspec.DecodeError as error:
         raise CorruptRecord(f"Redis at {name!r}: the live records of a thread cannot be read") from error

@@ -64,7 +64,7 @@ repeat
         fields[#fields + 1] = given.key
     end
     if given.begins then
-        head[LIVE][given.begins[1]] = {given.begins[2], last + 1, given.begins[3]}
+        head[LIVE][given.begins[1]] = {given.begins[2], last + 1, given.begins[3], '', false}
     elseif given.ends then
         head[LIVE][given.ends] = nil
     end

@@ -1,21 +1,26 @@
--- Extends leases. Each of KEYS is the index of a scope; given.turns has a {digest, turn} for each.
--- One that fails does not keep the others from being renewed.
+-- Extends leases and keeps texts. Each of KEYS is the index of a scope; given.turns has a {digest, turn, text or nil} for
+-- each. Returns the turns whose stop is wanted. One that fails does not keep the others from being renewed.
 
-local failure
+local failure, unwanted = nil, {}
 for place, name in ipairs(KEYS) do
     index = name
-    local digest, turn = unpack(given.turns[place])
+    local digest, turn, text = unpack(given.turns[place], 1, 3)
     local done, problem = pcall(function()
         local thread = look(digest)
         find_current(thread)
         redis.call('ZCARD', index)
-        if thread.alive and thread.head[LIVE][turn] then
-            thread.head[LIVE][turn][1] = given.lease
+        local record = thread.alive and thread.head[LIVE][turn]
+        if record then
+            record[1] = given.lease
+            record[TEXT] = text or record[TEXT]
             close(thread)
+            if record[STOP] then
+                unwanted[#unwanted + 1] = turn
+            end
         end
     end)
     if not done then
         failure = type(problem) == 'table' and problem or redis.error_reply(tostring(problem))
     end
 end
-return failure
+return failure or unwanted

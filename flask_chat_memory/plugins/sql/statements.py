@@ -10,6 +10,9 @@ from sqlalchemy.dialects import sqlite
 from ..counting import COUNTED
 from .tables import Tables
 
+MOST_AT_ONCE = 32
+"""Turns whose stop is asked for by one statement."""
+
 _p = sa.bindparam
 
 
@@ -178,16 +181,27 @@ class Statements:
         )
         alive_key = sa.select(thread.c.thread_key).where(thread.c.thread_key == _p("key"), self.alive())
         is_alive = live.c.thread_key == self._apart(alive_key)
-        self.renew_live = sa.update(live).where(this_turn, is_alive).values(lease=_p("until"))
+        text = sa.func.coalesce(_p("text", type_=live.c.text.type), live.c.text)
+        self.renew_live = sa.update(live).where(this_turn, is_alive).values(lease=_p("until"), text=text)
+        self.stop_wanted = {count: self._stop_wanted(count) for count in (1, MOST_AT_ONCE)}
+        self.stop_live = sa.update(live).where(this_turn, is_alive).values(stop_wanted=1)
         message = self._tables.message
         asked = sa.exists().where(message.c.thread_key == live.c.thread_key, message.c.message_id == live.c.question_id)
         self.drop_live = sa.delete(live).where(live.c.thread_key == _p("thread_key"), sa.not_(asked))
         self.delete_live = sa.delete(live).where(this_turn)
         self.live_turns = (
-            sa.select(live.c.turn, live.c.question_id, live.c.answer_id, live.c.lease)
+            sa.select(live.c.turn, live.c.question_id, live.c.answer_id, live.c.lease, live.c.text, live.c.stop_wanted)
             .where(live.c.thread_key == _p("key"), alive)
             .order_by(live.c.question_sequence)
         )
+
+    def _stop_wanted(self, count: int) -> sa.Select[t.Any]:
+        """Return the query for those of so many turns, ``key0`` and ``turn0`` to begin with, whose stop is wanted."""
+        live = self._tables.live
+        turns = [
+            sa.and_(live.c.thread_key == _p(f"key{place}"), live.c.turn == _p(f"turn{place}")) for place in range(count)
+        ]
+        return sa.select(live.c.turn).where(sa.or_(*turns), live.c.stop_wanted == 1)
 
     def _define_scope(self, thread: sa.Table) -> None:
         in_scope = sa.and_(thread.c.owner == _p("owner"), thread.c.chatbot == _p("chatbot"))

@@ -10,6 +10,7 @@ from ..counting import total_tokens
 from ..options import PluginOptions
 from ..records import Appended
 from ..records import LiveTurn
+from ..records import Renewal
 from ..records import Scope
 from ..rules import KEYS_KEPT
 from ..rules import number
@@ -19,6 +20,7 @@ from .rows import columns_of
 from .rows import ThreadRow
 from .rows import times
 from .rows import usage_rows
+from .statements import MOST_AT_ONCE
 from .statements import Statements
 from .tables import id_key
 from .tables import scope_key
@@ -125,6 +127,36 @@ class Writer:
     def _count(self, answer: Append) -> None:
         for row in usage_rows(answer.scope, answer.messages, self._times["now"]):
             self.run(self._statements.add_usage, row)
+
+    def renew(self, turns: cabc.Iterable[Renewal], lease: float) -> set[str]:
+        """Do what :meth:`KeepsLiveTurns.renew_turns` promises."""
+        texts = {(thread_key(scope, thread_id), turn): text for scope, thread_id, turn, text in turns}
+        rows, until = sorted(texts), {"until": lease, **self._times}
+        self._run_many(
+            self._statements.renew_live,
+            [{"key": row[0], "turn_id": row[1], "text": texts[row], **until} for row in rows],
+        )
+        unwanted: set[str] = set()
+        for start in range(0, len(rows), MOST_AT_ONCE):
+            chunk = rows[start : start + MOST_AT_ONCE]
+            # Of two sizes, for each is compiled once.
+            size = 1 if len(chunk) == 1 else MOST_AT_ONCE
+            asked = enumerate([*chunk, *[chunk[0]] * (size - len(chunk))])
+            names = {
+                f"{name}{place}": value
+                for place, row in asked
+                for name, value in zip(("key", "turn"), row, strict=True)
+            }
+            unwanted.update(turn for (turn,) in self._rows(self._statements.stop_wanted[size], names))
+        return unwanted
+
+    def stop(self, scope: Scope, thread_id: str, turn: str) -> bool:
+        """Do what :meth:`KeepsLiveTurns.stop_turn` promises."""
+        this = {"key": thread_key(scope, thread_id), "turn_id": turn, **self._times}
+        self.run(self._statements.stop_live, this)
+        # A second wish changes no row, which MariaDB counts as none found.
+        live = self._rows(self._statements.live_turns, this)
+        return any(row[0] == turn for row in live)
 
     def _current_of(self, scope: Scope) -> bool:
         return bool(self._rows(self._statements.current_thread, {"scope_key": scope_key(scope), **self._times}))

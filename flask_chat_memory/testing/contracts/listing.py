@@ -8,6 +8,7 @@ import pytest
 
 from ...plugins.abilities import ListsThreads
 from ...plugins.records import Position
+from ...plugins.records import Renewal
 from ...plugins.records import Scope
 from ...plugins.records import Thread
 from ..clock import ManualClock
@@ -135,7 +136,7 @@ class ListsThreadsContract:
         if not keeps_live_turns(plugin):
             pytest.skip("the plugin keeps no live turns")
         start(plugin, "1")
-        plugin.renew_turns([(OWNER, THREAD, "1")], clock() + 10 * EXPIRY)
+        plugin.renew_turns([Renewal(OWNER, THREAD, "1")], clock() + 10 * EXPIRY)
         clock.advance(2 * EXPIRY)
         assert ids(plugin.list_threads(OWNER)) == [THREAD]
 

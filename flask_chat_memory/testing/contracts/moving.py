@@ -14,6 +14,7 @@ from ...plugins.abilities import DescribesThreads
 from ...plugins.abilities import MovesThreads
 from ...plugins.abilities import Reseals
 from ...plugins.records import Appended
+from ...plugins.records import Renewal
 from ...plugins.records import Scope
 from ...plugins.rules import MAX_THREAD_ID
 from ..clock import ManualClock
@@ -129,7 +130,7 @@ class MovesThreadsContract:
         plugin.append_messages(ANONYMOUS, "thread-1", exchange("1"))
         start(plugin, "2", ANONYMOUS, "thread-2")
         start(plugin, "3", ANONYMOUS, "thread-3")
-        plugin.renew_turns([(ANONYMOUS, "thread-3", "3")], clock() + 3 * LEASE)
+        plugin.renew_turns([Renewal(ANONYMOUS, "thread-3", "3")], clock() + 3 * LEASE)
         before = contents(plugin, ANONYMOUS, "thread-2")
         assert plugin.move_threads(ANONYMOUS, OWNER) == 2
         assert plugin.has_thread(OWNER, "thread-1")

@@ -31,7 +31,7 @@ class ChatMemory extends HTMLElement {
     } else forget(storageKey)
     this.listen()
     this.showState()
-    this.awaitPending()
+    if (this.querySelector("[data-status=pending]")) this.attend("resume")
   }
 
   listen() {
@@ -102,13 +102,19 @@ class ChatMemory extends HTMLElement {
   }
 
   stop() {
-    this.abort()
     this.input.focus()
+    if (this.dataset.stopUrl) this.attend("stop")
+    else this.abort()
+  }
+
+  attend(name) {
+    import("./running.js").then((module) => module[name](this)).catch(() => this.abort())
   }
 
   async exchange(text) {
-    const turn = this.startTurn(text)
-    const status = await this.attempt(() => this.receive(turn))
+    const turn = (this.turn = this.startTurn(text))
+    const outcome = await this.attempt(() => this.receive(turn))
+    const status = turn.status ?? outcome
     turn.answer.finish(status)
     if (turn.id || status === "stopped") await this.keep(turn, status)
     else this.takeBack(turn)
@@ -138,10 +144,15 @@ class ChatMemory extends HTMLElement {
     const read = (name) => response.headers.get("Chat-Memory-" + name)
     if (isStream || read("Question")) this.accept(turn, read)
     if (!isStream) await this.readReply(response)
+    await this.read(turn, response)
+  }
+
+  async read(turn, response) {
     for await (const data of readEvents(response.body)) {
-      if (data === "[DONE]") return this.say(this.labels.answered)
-      const { text, error } = JSON.parse(data)
+      if (data === "[DONE]") return this.say(this.labels[turn.status ?? "answered"])
+      const { text, error, status } = JSON.parse(data)
       if (error) throw { sentence: error }
+      turn.status = status
       turn.answer.append(text)
     }
     throw {}
@@ -193,17 +204,6 @@ class ChatMemory extends HTMLElement {
 
   showEarlier() {
     if (this.cursor) this.loadOnce(async () => this.log.prepend(await this.load(this.cursor)))
-  }
-
-  awaitPending() {
-    if (!this.querySelector("[data-status=pending]")) return
-    const show = async () => {
-      const last = this.log.list.lastElementChild
-      const messages = await this.load()
-      const isPending = messages.some(({ status }) => status === "pending")
-      if (!isPending && last === this.log.list.lastElementChild) this.log.show(messages)
-    }
-    setTimeout(() => this.loadOnce(show).then(() => this.awaitPending()), 3000)
   }
 
   greeting() {
