@@ -39,16 +39,8 @@ DEFAULTS: dict[str, t.Any] = {
     "CHAT_MEMORY_ON_UNAVAILABLE": "refuse",
 }
 CHATBOT_KEYS = (
-    "plugin",
-    "options",
-    "history",
-    "system_prompt",
-    "short_term",
-    "greeting",
-    "enabled",
-    "on_disconnect",
-    "temporary",
-)
+    "plugin", "options", "history", "system_prompt", "short_term", "greeting", "enabled", "temporary", "on_disconnect"
+)  # fmt: skip
 _CHATBOT_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -66,8 +58,8 @@ class ChatbotSettings:
 
     :param plugin: None keeps the history in the browser.
     :param history: False keeps none at all.
-    :param on_disconnect: what becomes of an answer whose reader has left: it stops, or is finished for a later reader.
     :param temporary: a visitor may have a conversation of which nothing is stored.
+    :param on_disconnect: what becomes of an answer whose reader has left: it stops, or is finished for a later reader.
     """
 
     name: str
@@ -77,8 +69,8 @@ class ChatbotSettings:
     short_term: Chain
     greeting: str | None
     enabled: bool
-    on_disconnect: t.Literal["stop", "finish"]
     temporary: bool
+    on_disconnect: t.Literal["stop", "finish"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -222,8 +214,8 @@ def _read_chatbot(
         short_term=short_term,
         greeting=_typed(values, "greeting", str, None, where),
         enabled=_typed(values, "enabled", bool, True, where),
-        on_disconnect=_choice({"on_disconnect": "stop", **values}, "on_disconnect", ("stop", "finish"), where),
         temporary=_typed(values, "temporary", bool, False, where),
+        on_disconnect=_choice({"on_disconnect": "stop", **values}, "on_disconnect", ("stop", "finish"), where),
     )
 
 

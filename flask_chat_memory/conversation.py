@@ -41,7 +41,6 @@ from .short_term.view import by_turn
 from .signals import Announce
 from .signals import nobody
 from .signals import storage_unavailable
-from .signals import thread_deleted
 from .signals import turn_started
 from .threads import OwnThreads
 from .titles import MakeTitle
@@ -293,8 +292,8 @@ class Conversation(OwnThreads):
             return None
         location = Location(self._plugin, Scope(self._visitor.claim(), self.chatbot), self._visitor)
         doomed = location.thread_id if thread_id is NOT_TOLD else thread_id
-        if doomed is not None and self._plugin.delete_thread(location.scope, doomed):
-            self._announce(thread_deleted, owner=location.scope.owner, chatbot=self.chatbot, thread_id=doomed)
+        if doomed is not None:
+            self.delete_thread(doomed)
         if self.threads == "one" and isinstance(self._plugin, CurrentThread):
             current = self._plugin.current_thread(location.scope)
             if current is not None:

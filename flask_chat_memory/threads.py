@@ -22,6 +22,8 @@ from .plugins.records import Thread
 from .plugins.rules import check_changes
 from .plugins.rules import is_thread_id
 from .plugins.rules import MAX_TITLE
+from .signals import Announce
+from .signals import thread_deleted
 from .visitor import Visitor
 
 UNKNOWN_CURSOR = "This place in the list of conversations is not known. Please load the list again."
@@ -54,6 +56,7 @@ class OwnThreads:
     chatbot: str
     _plugin: ChatMemoryPlugin | None
     _visitor: Visitor
+    _announce: Announce
 
     @property
     def threads(self) -> t.Literal["one", "many"]:
@@ -126,7 +129,10 @@ class OwnThreads:
         scope = self._scope()
         if scope is None or self._plugin is None:
             return False
-        return self._plugin.delete_thread(scope, thread_id)
+        deleted = self._plugin.delete_thread(scope, thread_id)
+        if deleted:
+            self._announce(thread_deleted, owner=scope.owner, chatbot=self.chatbot, thread_id=thread_id)
+        return deleted
 
     def _scope(self) -> Scope | None:
         """Return whose threads are meant; None where nothing was stored yet."""

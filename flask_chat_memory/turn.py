@@ -103,8 +103,8 @@ class Turn:
         self._stored = self.repeated
         self._streaming = False
         self.begun = False
-        self.stopping = False
         self.afterwards: cabc.Callable[[Turn], None] | None = None
+        self.stopping = False
         self._ending = threading.Lock()
         if self.lease and not self.repeated:
             leases.hold(self)
@@ -265,21 +265,28 @@ class Turn:
                 self.answer = self._answered(text, status)
             if not self._stored:
                 batch = [*self._recorded, self.answer]
-                try:
-                    appended = self._place.end(self.id, t.cast(str, self.question.id), batch) if self._place else None
-                except StorageError:
-                    self._announce(storage_unavailable, owner=self.owner, chatbot=self.chatbot)
-                    raise
-                finally:
-                    leases.release(self)
+                is_stored = self._place is not None and self._store(self._place, batch)
                 self._stored = True
-                if appended and appended.repeated and self._place and not self._place.holds(appended, batch):
-                    # A store that was down, or a clock that jumped, has let the lease run out.
-                    raise StorageError("the turn was taken for dead and ended before its answer came")
-                self._tell_end(self.answer, stored=appended is not None)
-                if appended is not None and self.afterwards is not None:
+                self._tell_end(self.answer, is_stored)
+                if is_stored and self.afterwards is not None:
                     self.afterwards(self)
             return self.answer
+
+    def _store(self, place: Place, batch: list[ChatMessage]) -> bool:
+        """Store the answer; tell whether its thread was still there."""
+        try:
+            appended = place.end(self.id, t.cast(str, self.question.id), batch)
+        except StorageError:
+            self._announce(storage_unavailable, owner=self.owner, chatbot=self.chatbot)
+            raise
+        finally:
+            leases.release(self)
+        # Also if it was somebody else who ended the turn.
+        self._stored = True
+        if appended is not None and appended.repeated and not place.holds(appended, batch):
+            # A store that was down, or a clock that jumped, has let the lease run out.
+            raise StorageError("the turn was taken for dead and ended before its answer came")
+        return appended is not None
 
     def _tell_end(self, answer: ChatMessage, stored: bool) -> None:
         calls = [call.usage for call in model_calls([*self._recorded, answer]) if call.usage is not None]

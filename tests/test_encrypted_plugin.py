@@ -245,13 +245,12 @@ def test_a_title_that_was_moved_or_changed_is_noticed() -> None:
 
 
 def with_live_turns() -> tuple[AblePlugin, InMemoryPlugin]:
-    sealing = encrypted(InMemoryPlugin, {}, threads="many")
-    plugin = t.cast(AblePlugin, sealing)
+    plugin = t.cast(AblePlugin, encrypted("in_memory", {}, threads="many"))
     for name, thread_id in [("1", THREAD), ("2", THREAD), ("1", "thread-2")]:
         live = LiveTurn(name, f"q-{name}", f"a-{name}", plugin.clock() + 30)
         plugin.start_turn(OWNER, thread_id, ask(name), key=f"question:{name}", live=live)
         plugin.renew_turns([Renewal(OWNER, thread_id, name, f"{SECRET} {name} {thread_id}")], plugin.clock() + 30)
-    return plugin, t.cast(InMemoryPlugin, wrapped(sealing))
+    return plugin, t.cast(InMemoryPlugin, wrapped(t.cast(EncryptedPlugin, plugin)))
 
 
 def test_the_text_of_a_running_turn_is_hidden() -> None:

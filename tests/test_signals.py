@@ -89,6 +89,17 @@ def test_a_conversation_is_told_from_its_beginning_to_its_end(tmp_path: pathlib.
     assert "secret" not in str(told)
 
 
+def test_a_thread_that_is_deleted_by_name_is_told(tmp_path: pathlib.Path) -> None:
+    site = Site(tmp_path, OPTIONS={"threads": "many"})
+    conversation = site.start()
+    thread_id = ask(conversation, "hello").thread_id
+    assert thread_id is not None
+    with heard(site.app) as told:
+        assert conversation.delete_thread(thread_id)
+        assert not conversation.delete_thread(thread_id)
+    assert told == [("thread_deleted", {"owner": OWNER, "chatbot": "default", "thread_id": thread_id})]
+
+
 def test_every_way_to_end_a_turn_is_told_once(tmp_path: pathlib.Path) -> None:
     site = Site(tmp_path)
     with heard(site.app, signals.turn_finished) as told:

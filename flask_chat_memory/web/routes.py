@@ -101,7 +101,8 @@ def stop(chatbot: str) -> flask.Response:
     if not (question_id is None or isinstance(question_id, str)):
         raise RequestRefused(400, "The question must be named by text.")
     key = client_key(body)
-    return flask.jsonify(stopped=conversation_with(chatbot).stop(shown_thread(body), question_id=question_id, key=key))
+    stopped = conversation_with(chatbot).stop(shown_thread(body), question_id=question_id, key=key)
+    return flask.jsonify(stopped=stopped)
 
 
 def resume(chatbot: str) -> flask.Response:

@@ -124,6 +124,10 @@ class Writer:
         self.remove(scope, key)
         return removed
 
+    def _count(self, answer: Append) -> None:
+        for row in usage_rows(answer.scope, answer.messages, self._times["now"]):
+            self.run(self._statements.add_usage, row)
+
     def renew(self, turns: cabc.Iterable[Renewal], lease: float) -> set[str]:
         """Do what :meth:`KeepsLiveTurns.renew_turns` promises."""
         texts = {(thread_key(scope, thread_id), turn): text for scope, thread_id, turn, text in turns}
@@ -153,10 +157,6 @@ class Writer:
         # A second wish changes no row, which MariaDB counts as none found.
         live = self._rows(self._statements.live_turns, this)
         return any(row[0] == turn for row in live)
-
-    def _count(self, answer: Append) -> None:
-        for row in usage_rows(answer.scope, answer.messages, self._times["now"]):
-            self.run(self._statements.add_usage, row)
 
     def _current_of(self, scope: Scope) -> bool:
         return bool(self._rows(self._statements.current_thread, {"scope_key": scope_key(scope), **self._times}))
