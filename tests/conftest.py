@@ -27,6 +27,7 @@ from .redis_servers import redis_cluster as redis_cluster
 from .redis_servers import redis_url as redis_url
 from .session_stores import session_store as session_store
 from .sql_servers import place as place
+from .sql_servers import sql_places as sql_places
 
 # How long something takes on a busy machine is no property of it.
 hypothesis.settings.register_profile("patient", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])

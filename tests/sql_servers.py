@@ -13,12 +13,14 @@ import pytest
 import sqlalchemy as sa
 
 from flask_chat_memory.plugins.sql.engines import check_url
+from flask_chat_memory.plugins.sqlalchemy import define_tables
 from flask_chat_memory.plugins.sqlalchemy import SQLAlchemyPlugin
 
 from .redis_servers import miss
 
 POSTGRESQL = "CHAT_MEMORY_POSTGRESQL_URL"
 MARIADB = "CHAT_MEMORY_MARIADB_URL"
+TABLES = {table.name for table in define_tables(sa.MetaData()).all()}
 
 
 @dataclasses.dataclass
@@ -115,6 +117,34 @@ PLACES: dict[str, cabc.Callable[[], contextlib.AbstractContextManager[Place]]] =
     "postgresql": schema_of_our_own,
     "mariadb": database_of_our_own,
 }
+
+
+class Places:
+    """Places with empty tables, used by one test after another: to make the tables takes longer than most tests."""
+
+    def __init__(self) -> None:
+        self._made = contextlib.ExitStack()
+        self._free: dict[str, Place] = {}
+
+    @contextlib.contextmanager
+    def lend(self, server: str) -> cabc.Iterator[Place]:
+        place = self._free.pop(server, None) or self._made.enter_context(PLACES[server]())
+        yield place
+        place.close()
+        tables = set(sa.inspect(place.engine).get_table_names())
+        if tables.isdisjoint(TABLES) or tables >= TABLES:
+            for table in tables:
+                place.run(f"DELETE FROM {table}")
+            self._free[server] = place
+
+    def close(self) -> None:
+        self._made.close()
+
+
+@pytest.fixture(scope="session")
+def sql_places() -> cabc.Iterator[Places]:
+    with contextlib.closing(Places()) as places:
+        yield places
 
 
 @pytest.fixture(params=PLACES)

@@ -15,9 +15,8 @@ from flask_chat_memory.testing.contracts.failures import Damage
 from flask_chat_memory.testing.contracts.parts import MakePlugin
 
 from .every_contract import EveryContract
-from .sql_servers import database_of_our_own
 from .sql_servers import Place
-from .sql_servers import schema_of_our_own
+from .sql_servers import Places
 
 
 class OnAServer(EveryContract, contracts.LoadContract):
@@ -48,13 +47,13 @@ class OnAServer(EveryContract, contracts.LoadContract):
 
 class TestPostgreSQL(OnAServer):
     @pytest.fixture
-    def place(self) -> cabc.Iterator[Place]:
-        with schema_of_our_own() as place:
+    def place(self, sql_places: Places) -> cabc.Iterator[Place]:
+        with sql_places.lend("postgresql") as place:
             yield place
 
 
 class TestMariaDB(OnAServer):
     @pytest.fixture
-    def place(self) -> cabc.Iterator[Place]:
-        with database_of_our_own() as place:
+    def place(self, sql_places: Places) -> cabc.Iterator[Place]:
+        with sql_places.lend("mariadb") as place:
             yield place

@@ -20,8 +20,7 @@ from flask_chat_memory.testing.contracts.stores import BreakStorage
 from flask_chat_memory.testing.contracts.stores import DamageDocument
 
 from .own_storage import OwnStorage
-from .sql_servers import database_of_our_own
-from .sql_servers import schema_of_our_own
+from .sql_servers import Places
 
 
 class EveryStorageContract(
@@ -105,15 +104,15 @@ class TestSQLAlchemyStorage(EveryStorageContract):
 
 class TestPostgreSQLStorage(TestSQLAlchemyStorage):
     @pytest.fixture
-    def url(self) -> cabc.Iterator[str]:
-        with schema_of_our_own() as place:
+    def url(self, sql_places: Places) -> cabc.Iterator[str]:
+        with sql_places.lend("postgresql") as place:
             yield place.url
 
 
 class TestMariaDBStorage(TestSQLAlchemyStorage):
     @pytest.fixture
-    def url(self) -> cabc.Iterator[str]:
-        with database_of_our_own() as place:
+    def url(self, sql_places: Places) -> cabc.Iterator[str]:
+        with sql_places.lend("mariadb") as place:
             yield place.url
 
 
