@@ -71,6 +71,7 @@ def test_conversations_are_begun_and_opened_from_the_list(site: Site, visit: Ope
     here.sees()
     lists(here, "one", "two", current=None)
     act(here, "open", "two").click()
+    here.sees("two", "You said: two")
     here.page.reload()
     here.sees("two", "You said: two")
     lists(here, "one", "two", current="two")
