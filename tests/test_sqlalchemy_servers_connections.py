@@ -25,8 +25,10 @@ from flask_chat_memory.testing.contracts.parts import ask
 from flask_chat_memory.testing.contracts.parts import exchange
 from flask_chat_memory.testing.contracts.parts import HeldBatch
 from flask_chat_memory.testing.contracts.parts import PATIENCE
+from flask_chat_memory.testing.contracts.parts import together
 from tests.redis_servers import wait_until
 from tests.sql_servers import Place
+from tests.sql_servers import PLACES
 from tests.test_sqlalchemy_plugin import every_call
 from tests.test_sqlalchemy_plugin import OTHER
 from tests.test_sqlalchemy_plugin import OWNER
@@ -292,6 +294,20 @@ def test_a_connection_is_not_used_again_after_an_interruption(place: Place) -> N
     # Nothing of it is left: no lock, no half of a batch.
     place.make_plugin().append_messages(OWNER, "thread-1", exchange("2"))
     assert len(plugin.load_messages(OWNER, "thread-1")) == 4
+
+
+def test_the_same_owner_of_another_site_on_the_server_waits_for_nobody(place: Place) -> None:
+    server = "postgresql" if place.is_postgresql else "mariadb"
+    with PLACES[server]() as other:
+        held = HeldBatch(ask("1"))
+        append = threading.Thread(target=place.make_plugin().append_messages, args=(OWNER, "thread-1", held))
+        append.start()
+        try:
+            assert held.reached.wait(PATIENCE)
+            together([lambda: other.make_plugin().append_messages(OWNER, "thread-1", exchange("2"))])
+        finally:
+            held.release.set()
+            append.join(PATIENCE)
 
 
 def test_a_stream_that_is_left_does_not_cost_a_connection(place: Place) -> None:

@@ -21,6 +21,8 @@ from .tables import TableSet
 LOCK_TIMEOUT = 10
 CREATE_TIMEOUT = 60
 _CHARSET = "utf8mb4"
+# The names of locks are those of the whole server, whose databases may be of many sites.
+_LOCK_NAME = "SHA1(CONCAT(DATABASE(), '.', %s))"
 
 
 class MySQLStatements(ServerStatements):
@@ -110,7 +112,7 @@ class MySQL(Dialect):
 
     def end(self, cursor: t.Any, scopes: cabc.Sequence[str]) -> None:
         for scope in scopes:
-            cursor.execute("DO RELEASE_LOCK(%s)", [scope])
+            cursor.execute(f"DO RELEASE_LOCK({_LOCK_NAME})", [scope])
 
     @contextlib.contextmanager
     def creating(self, connection: sa.Connection, tables: TableSet) -> cabc.Iterator[None]:
@@ -129,6 +131,6 @@ class MySQL(Dialect):
 
 
 def _lock(cursor: t.Any, name: str, timeout: int) -> None:
-    cursor.execute("SELECT GET_LOCK(%s, %s)", [name, timeout])
+    cursor.execute(f"SELECT GET_LOCK({_LOCK_NAME}, %s)", [name, timeout])
     if cursor.fetchone() != (1,):
         raise Busy

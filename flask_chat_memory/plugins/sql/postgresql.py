@@ -130,7 +130,9 @@ class PostgreSQL(Dialect):
 
     def begin(self, cursor: t.Any, scopes: cabc.Sequence[str]) -> None:
         # All at once. The transaction locks before its first statement looks at the tables.
-        locks = [f"SELECT pg_advisory_xact_lock({number_of(scope)})" for scope in scopes]
+        # Its numbers are those of the whole database, whose schemas may be of many sites.
+        number = "hashtextextended(current_schema()::text, {})"
+        locks = [f"SELECT pg_advisory_xact_lock({number.format(number_of(scope))})" for scope in scopes]
         cursor.execute("; ".join([_BEGIN, *locks]))
 
     def append_at_once(self, tables: Tables, options: PluginOptions) -> OneStatementAppend:
