@@ -36,6 +36,7 @@ from .sql.engines import check_url
 from .sql.engines import dialect_of
 from .sql.moving import Mover
 from .sql.rows import Append
+from .sql.rows import bounded
 from .sql.rows import messages_of
 from .sql.rows import times
 from .sql.sqlite import BUSY_TIMEOUT
@@ -50,8 +51,6 @@ from .sql.transaction import Transaction
 from .sql.usage import SQLUsage
 
 __all__ = ["SQLAlchemyPlugin", "define_tables"]
-
-_ALL = 2**62
 
 
 @chat_memory_plugin(
@@ -145,11 +144,11 @@ class SQLAlchemyPlugin(SQLThreads, SQLUsage, ChatMemoryPlugin, CurrentThread, Ke
         if not is_thread_id(thread_id):
             return []
         parameters = self._of_thread(scope, thread_id)
-        parameters["limit"] = _bounded(limit)
+        parameters["limit"] = bounded(limit)
         if after is not None:
-            parameters["after"] = _bounded(after)
+            parameters["after"] = bounded(after)
             return self._messages(self._database.rows(self._statements.oldest, parameters), scope, thread_id)
-        parameters["before"] = _bounded(before)
+        parameters["before"] = bounded(before)
         # Made in the order in which they lie in memory, which is faster, and then turned round.
         return self._messages(self._database.rows(self._statements.newest, parameters), scope, thread_id)[::-1]
 
@@ -183,7 +182,7 @@ class SQLAlchemyPlugin(SQLThreads, SQLUsage, ChatMemoryPlugin, CurrentThread, Ke
     def load_current(self, scope: Scope, *, limit: int | None = None) -> tuple[str | None, list[ChatMessage]]:
         check_range(limit, None, None)
         # At least one row, for it carries the id of the thread.
-        parameters = {**self._of_scope(scope), "limit": max(_bounded(limit), 1)}
+        parameters = {**self._of_scope(scope), "limit": max(bounded(limit), 1)}
         rows = self._database.rows(self._statements.newest_of_current, parameters)
         if not rows:
             return None, []
@@ -288,8 +287,3 @@ class SQLAlchemyPlugin(SQLThreads, SQLUsage, ChatMemoryPlugin, CurrentThread, Ke
 
     def _of_thread(self, scope: Scope, thread_id: str) -> dict[str, t.Any]:
         return {**self._times(), "thread_key": thread_key(scope, thread_id)}
-
-
-def _bounded(number: int | None) -> int:
-    """Keep a number within what a database can compare; None is no bound."""
-    return _ALL if number is None else max(-_ALL, min(number, _ALL))

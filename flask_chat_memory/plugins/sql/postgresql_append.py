@@ -11,6 +11,7 @@ from ..counting import COUNTED
 from ..counting import total_tokens
 from ..options import PluginOptions
 from .rows import Append
+from .rows import bounded
 from .rows import columns_of
 from .rows import times
 from .rows import usage_rows
@@ -77,7 +78,6 @@ _COUNTS = f""", counted AS (
     ) AS added
     ON CONFLICT (usage_key) DO UPDATE SET {", ".join(f"{name} = usage.{name} + excluded.{name}" for name in COUNTED)}
 )"""
-_UNLIMITED = 2**62
 
 
 class OneStatementAppend:
@@ -107,7 +107,7 @@ class OneStatementAppend:
             "reply_to": None if append.reply_to is None else id_key(clean(append.reply_to)),
             "added": len(columns),
             "tokens": total_tokens(append.messages),
-            "max_messages": self._options.max_messages or _UNLIMITED,
+            "max_messages": bounded(self._options.max_messages),
             "message_ids": [column["message_id"] for column in columns],
             "turns": [column["turn"] for column in columns],
             "roles": [column["role"] for column in columns],

@@ -20,11 +20,17 @@ from .transaction import Row
 _NEVER = -(2.0**62)
 """A time before all others; infinity is no number in every database."""
 EVERYTHING = 2**62
+"""More than anything has; every database can compare it."""
 
 
 def times(options: PluginOptions, now: float) -> dict[str, t.Any]:
     """Return the parameters ``now`` and ``cutoff`` of :class:`Statements`."""
     return {"now": now, "cutoff": _NEVER if options.expiry is None else now - options.expiry}
+
+
+def bounded(number: int | None) -> int:
+    """Keep a number within what a database can compare; None is no bound."""
+    return EVERYTHING if number is None else max(-EVERYTHING, min(number, EVERYTHING))
 
 
 def columns_of(message: ChatMessage) -> dict[str, t.Any]:

@@ -22,6 +22,7 @@ from ..rules import is_thread_id
 from .database import Database
 from .database import R
 from .moving import Mover
+from .rows import bounded
 from .statements import Statements
 from .tables import Tables
 from .tables import thread_key
@@ -29,7 +30,6 @@ from .transaction import Row
 
 CHUNK = 500
 """Threads that are read at once from among all."""
-_ALL = 2**62
 
 _p = sa.bindparam
 
@@ -107,7 +107,7 @@ class SQLThreads(ListsThreads, DescribesThreads, PurgesThreads, abc.ABC):
             "most_pinned": int(pinned is not False),
             "least_archived": int(archived is True),
             "most_archived": int(archived is not False),
-            "limit": _ALL if limit is None else min(limit, _ALL),
+            "limit": bounded(limit),
         }
         return [_thread(row) for row in self._database.rows(self._thread_statements.list, parameters)]
 
