@@ -47,7 +47,7 @@ def damage_redis(client: Client, key_prefix: str, scope: Scope, thread_id: str) 
 
 
 def take_over_redis(client: Client, key_prefix: str) -> None:
-    """Put values of another program, and of another type, under all names."""
+    """Put values of another program, and of a type that no key of ours has, under all names."""
     for key in list(client.scan_iter(f"{escaped(key_prefix)}*", count=1000)):
         client.delete(key)
-        client.set(key, "of another program")
+        client.sadd(key, "of another program")

@@ -18,6 +18,7 @@ from flask_chat_memory.testing.contracts.storage import MakeStorage
 from flask_chat_memory.testing.contracts.stores import BreakStorage
 from flask_chat_memory.testing.contracts.stores import DamageDocument
 
+from .broken_stores import take_over_redis
 from .redis_servers import Client
 from .redis_servers import Cluster
 from .redis_servers import remove_keys
@@ -36,12 +37,7 @@ class RedisContracts(EveryStorageContract):
 
     @pytest.fixture
     def break_storage(self, cleaner: Client, key_prefix: str) -> BreakStorage:
-        def break_storage(_storage: Storage) -> None:
-            for key in list(cleaner.scan_iter(f"{escaped(key_prefix)}*", count=1000)):
-                cleaner.delete(key)
-                cleaner.rpush(key, "of another program")
-
-        return break_storage
+        return lambda _storage: take_over_redis(cleaner, key_prefix)
 
 
 @contextlib.contextmanager
