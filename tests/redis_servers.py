@@ -35,8 +35,11 @@ def miss(reason: str) -> t.NoReturn:
     pytest.skip(reason)
 
 
-def wait_until(met: cabc.Callable[[], bool], what: str) -> None:
-    """Ask again until it is so; a server that cannot answer yet is asked again, too."""
+def wait_until(met: cabc.Callable[[], bool], what: str, pause: float = 0.05) -> None:
+    """Ask again until it is so; a server that cannot answer yet is asked again, too.
+
+    :param pause: seconds between two questions.
+    """
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         try:
@@ -44,7 +47,7 @@ def wait_until(met: cabc.Callable[[], bool], what: str) -> None:
                 return
         except (redis.RedisError, RedisClusterException, OSError):
             pass
-        time.sleep(0.05)
+        time.sleep(pause)
     pytest.fail(f"{what}: not within {PATIENCE} seconds")
 
 
