@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import collections.abc as cabc
 import dataclasses
 import datetime as dt
 import typing as t
 
 from ..errors import MissingOwner
+from ..message import ChatMessage
 from ..values import clean
 
 MAX_OWNER = 255
@@ -127,6 +129,36 @@ class ThreadChanges(t.TypedDict, total=False):
     pinned: bool
     archived: bool
     configuration: str | None
+
+
+@dataclasses.dataclass(frozen=True)
+class Mark:
+    """What a person thinks of a message.
+
+    :param rating: 1 is good, -1 is bad, None says neither.
+    :param comment: at most 2,000 characters.
+    """
+
+    rating: t.Literal[-1, 1] | None = None
+    comment: str | None = None
+
+
+class Found(t.NamedTuple):
+    """A message that was searched for."""
+
+    thread_id: str
+    message: ChatMessage
+
+
+@dataclasses.dataclass(frozen=True)
+class Search:
+    """What a search has found.
+
+    :param complete: False if it stopped before it had looked at all messages, for another reason than its limit.
+    """
+
+    found: cabc.Sequence[Found] = ()
+    complete: bool = True
 
 
 @dataclasses.dataclass(frozen=True)

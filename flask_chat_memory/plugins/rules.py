@@ -10,6 +10,7 @@ import typing as t
 from ..message import ChatMessage
 from ..usage import tokens_in
 from ..values import clean
+from .records import Mark
 from .records import Position
 from .records import Thread
 
@@ -20,6 +21,7 @@ MAX_THREAD_ID = MAX_KEY - len("adopt:")
 """Short enough for the key under which a thread is adopted."""
 MAX_TITLE = 200
 MAX_CONFIGURATION = 255
+MAX_COMMENT = 2000
 
 
 T = t.TypeVar("T")
@@ -152,6 +154,19 @@ def check_changes(changes: cabc.Mapping[str, t.Any]) -> dict[str, t.Any]:
         else:
             raise TypeError(f"a thread has no {name!r} that could be changed")
     return checked
+
+
+def check_mark(mark: Mark) -> Mark:
+    """Return a mark as it is stored; a comment of nothing but spaces is None.
+
+    :raises ValueError: for another rating than 1, -1 or None, and for a comment that is too long.
+    """
+    if mark.rating not in (None, 1, -1) or type(mark.rating) is bool:
+        raise ValueError("a rating is 1, -1 or None")
+    comment = None if mark.comment is None else clean(mark.comment).strip() or None
+    if len(comment or "") > MAX_COMMENT and not isinstance(mark.comment, Sealed):
+        raise ValueError(f"a comment has at most {MAX_COMMENT} characters")
+    return Mark(mark.rating, comment)
 
 
 def select_threads(

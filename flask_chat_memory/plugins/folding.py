@@ -1,0 +1,23 @@
+"""Text as it is searched: without case and accents."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from ..message import ChatMessage
+
+
+def fold(text: str) -> str:
+    """Return text in which letters are equal that differ in case or accents only; works in scripts without spaces.
+
+    It is the compatibility decomposition, casefolded, without nonspacing marks (Unicode Standard, section 3.13).
+    """
+    if text.isascii():
+        return text.lower()
+    decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
+    return "".join(character for character in decomposed if unicodedata.category(character) != "Mn")
+
+
+def searched_text(message: ChatMessage) -> str | None:
+    """Return what a search looks at: the folded text of a question or an answer; None if there is none."""
+    return fold(message.text) or None if message.role in ("user", "assistant") else None

@@ -1,0 +1,159 @@
+"""The lines of a thread: an edited question begins a new one, and the older ones can be gone back to."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import dataclasses
+import typing as t
+
+import msgspec
+
+MOST = 100
+"""Lines that a thread keeps; beyond that, the one that was left longest ago can no longer be gone back to."""
+
+Range = tuple[int, int | None]
+"""The first and the last sequence; None where whatever comes belongs to it."""
+Line = tuple[Range, ...]
+"""Ranges in their order, none of which touches the next."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Lines:
+    """The lines of a thread, each the sequences of its messages.
+
+    :param visible: what is seen; its last range has no end.
+    :param others: what can be gone back to, the one that was left last at the end.
+    """
+
+    visible: Line = ((1, None),)
+    others: tuple[Line, ...] = ()
+
+    @classmethod
+    def from_json(cls, text: str | bytes | None) -> Lines:
+        """Return the lines that :meth:`to_json` has written; None is the one line that every thread begins with.
+
+        :raises msgspec.MsgspecError: for anything else.
+        """
+        return cls() if text is None else msgspec.json.decode(text, type=cls)
+
+    def to_json(self) -> str | None:
+        return None if self == Lines() else msgspec.json.encode(self).decode()
+
+    @property
+    def hidden(self) -> tuple[tuple[int, int], ...]:
+        """The first and last sequences of the messages that are not seen, in their order."""
+        gaps = []
+        start = 1
+        for first, last in self.visible:
+            if first > start:
+                gaps.append((start, first - 1))
+            start = (last or first) + 1
+        return tuple(gaps)
+
+    def sees(self, sequence: int) -> bool:
+        return _holds(self.visible, sequence)
+
+    def versions(self) -> dict[int, tuple[int, ...]]:
+        """Return where other lines part from the visible one.
+
+        The keys are sequences of visible questions that were asked in several versions; the values those of all
+        versions, the visible one among them, in their order.
+        """
+        found: dict[int, set[int]] = {}
+        for line in self.others:
+            here, there = _parting(self.visible, line)
+            if here is not None and there is not None:
+                found.setdefault(here, {here}).add(there)
+        return {here: tuple(sorted(versions)) for here, versions in found.items()}
+
+    def replaced(self, sequence: int, last: int) -> Lines:
+        """Return the lines after a question is asked in the place of an older one.
+
+        That one is hidden with all that came after it.
+
+        :param sequence: of the older question.
+        :param last: the highest sequence so far.
+        """
+        return self._leaving(_joined([*_before(self.visible, sequence), (last + 1, None)]), last)
+
+    def without(self, sequences: cabc.Collection[int], last: int) -> Lines:
+        """Return the lines after visible messages are hidden."""
+        kept = _closed(self.visible, last)
+        for sequence in sequences:
+            kept = (*_before(kept, sequence), *_after(kept, sequence))
+        return self._leaving(_joined([*kept, (last + 1, None)]), last)
+
+    def shown(self, sequence: int, last: int) -> Lines | None:
+        """Return the lines after a message is made visible, with the line that held it last; None if none does."""
+        if self.sees(sequence):
+            return self
+        line = next((line for line in reversed(self.others) if _holds(line, sequence)), None)
+        if line is None:
+            return None
+        others = tuple(other for other in self.others if other != line)
+        return dataclasses.replace(self, others=others)._leaving(_joined([*line, (last + 1, None)]), last)
+
+    def placed(self, first: int, last: int, question: int) -> Lines:
+        """Return the lines after messages were appended that answer a question.
+
+        They belong to the lines that hold the question.
+
+        :param first: the sequence of the first message, ``last`` that of the last one.
+        """
+        others = tuple(
+            _joined([*line, (first, last)]) if _holds(line, question) and not _holds(line, first) else line
+            for line in self.others
+        )
+        if self.sees(question):
+            return Lines(self.visible, others)
+        return Lines(_joined([*_closed(self.visible, first - 1), (last + 1, None)]), others)
+
+    def _leaving(self, visible: Line, last: int) -> Lines:
+        left = _closed(self.visible, last)
+        others = [line for line in self.others if line != left]
+        if left and left != _closed(visible, last):
+            others.append(left)
+        return Lines(visible, tuple(others[-MOST:]))
+
+
+def _holds(line: Line, sequence: int) -> bool:
+    return any(first <= sequence and (last is None or sequence <= last) for first, last in line)
+
+
+def _closed(line: Line, end: int) -> Line:
+    """Return a line without what comes after ``end``."""
+    return _before(line, end + 1)
+
+
+def _before(line: Line, sequence: int) -> Line:
+    return tuple(
+        (first, sequence - 1 if last is None else min(last, sequence - 1)) for first, last in line if first < sequence
+    )
+
+
+def _after(line: Line, sequence: int) -> Line:
+    return tuple((max(first, sequence + 1), last) for first, last in line if last is None or last > sequence)
+
+
+def _joined(ranges: cabc.Iterable[Range]) -> Line:
+    """Join ranges, given in their order, that touch."""
+    line: list[Range] = []
+    for first, last in ranges:
+        if line and line[-1][1] == first - 1:
+            line[-1] = (line[-1][0], last)
+        else:
+            line.append((first, last))
+    return tuple(line)
+
+
+def _parting(line: Line, other: Line) -> tuple[int | None, int | None]:
+    """Return the first sequence of each line that follows on what both begin with; None where that is all of it."""
+    ours, theirs = list(line), list(other)
+    while ours and theirs and ours[0] == theirs[0]:
+        del ours[0], theirs[0]
+    if ours and theirs and ours[0][0] == theirs[0][0]:
+        ends = [last for _, last in (ours[0], theirs[0]) if last is not None]
+        end = min(ends)
+        ours, theirs = list(_after(tuple(ours), end)), list(_after(tuple(theirs), end))
+    first_of = t.cast("cabc.Callable[[list[Range]], int | None]", lambda ranges: ranges[0][0] if ranges else None)
+    return first_of(ours), first_of(theirs)
