@@ -103,8 +103,6 @@ def unpack_live(packed: bytes, name: str) -> list[LiveTurn]:
     :param name: of the thread, as its keys begin, for errors.
     :raises CorruptRecord: if they cannot be read.
     """
-    if not packed:
-        return []
     try:
         records = sorted(_decode_live(packed).items(), key=lambda item: item[1][1])
         return [LiveTurn(turn, *ids, float(lease), text, stop) for turn, (lease, _, ids, text, stop) in records]
