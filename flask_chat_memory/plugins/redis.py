@@ -14,19 +14,22 @@ from ..message import ChatMessage
 from ..values import clean
 from .abilities import MovesThreads
 from .abilities import Reseals
+from .abilities import SearchesMessages
 from .base import Clock
 from .counting import total_tokens
 from .options import Option
 from .options import PluginOptions
 from .records import Scope
+from .records import Search
 from .redis_ import scripts
+from .redis_.lines import RedisLines
 from .redis_.location import check_cluster
 from .redis_.location import check_url
 from .redis_.location import plain_url
+from .redis_.marks import RedisMarks
 from .redis_.moving import Move
 from .redis_.packing import bounded
 from .redis_.packing import pack
-from .redis_.reading import RedisReading
 from .redis_.server import Server
 from .redis_.threads import RedisThreads
 from .redis_.turns import RedisTurns
@@ -36,6 +39,7 @@ from .rules import check_append
 from .rules import is_thread_id
 from .rules import KEYS_KEPT
 from .rules import new_id
+from .searching import search_by_reading
 
 SLACK = 60
 """Seconds, at least, that Redis keeps what is expired, which is so by the clock of the plugin.
@@ -49,7 +53,7 @@ Of a long expiry it is a hundredth: a deadline is moved only when it is off by h
     label="Redis",
     description="Conversations in Redis or Valkey, on one server or a cluster, for sites on several hosts.",
 )
-class RedisPlugin(RedisReading, RedisTurns, RedisThreads, RedisUsage, MovesThreads):
+class RedisPlugin(RedisLines, RedisTurns, RedisMarks, RedisThreads, RedisUsage, MovesThreads, SearchesMessages):
     """Keeps threads in keys of its own; each operation is one script, and so one step and one round trip."""
 
     storage = "redis"
@@ -119,6 +123,9 @@ class RedisPlugin(RedisReading, RedisTurns, RedisThreads, RedisUsage, MovesThrea
     def clear_messages(self, scope: Scope, thread_id: str) -> None:
         if is_thread_id(thread_id):
             self._write(scripts.CLEAR, scope, thread_id)
+
+    def search_messages(self, scope: Scope, text: str, *, limit: int | None = None) -> Search:
+        return search_by_reading(self, scope, text, limit)
 
     def move_threads(self, source: Scope, target: Scope, *, reseal: Reseals | None = None) -> int:
         if source == target:

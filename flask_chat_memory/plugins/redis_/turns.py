@@ -15,10 +15,14 @@ from ..records import LiveTurn
 from ..records import Renewal
 from ..records import Scope
 from ..rules import check_append
+from ..rules import check_changes
 from . import scripts
 from .calling import RedisCalls
 from .names import thread_digest
+from .packing import bounded
+from .packing import live_turns_of
 from .packing import pack
+from .packing import unpack_lines
 from .packing import unpack_live
 from .usage import usage_fields
 
@@ -47,9 +51,15 @@ class RedisTurns(RedisCalls, KeepsLiveTurns, abc.ABC):
         key: str,
         live: LiveTurn,
         only_into: str | None = None,
+        title: str | None = None,
+        replaces: int | None = None,
     ) -> Appended:
-        begins = [clean(live.turn), float(live.lease), [live.question_id, live.answer_id]]
-        return t.cast(Appended, self._append(scope, thread_id, [question], key, None, only_into, begins=begins))
+        begins = {
+            "begins": [clean(live.turn), float(live.lease), [live.question_id, live.answer_id]],
+            "title": check_changes({"title": title})["title"],
+            "replaces": bounded(replaces),
+        }
+        return t.cast(Appended, self._append(scope, thread_id, [question], key, None, only_into, **begins))
 
     def renew_turns(self, turns: cabc.Collection[Renewal], lease: float) -> set[str]:
         # The keys of several scopes can be in one script, unless they are on several servers.
@@ -84,7 +94,7 @@ class RedisTurns(RedisCalls, KeepsLiveTurns, abc.ABC):
 
     def live_turns(self, scope: Scope, thread_id: str) -> list[LiveTurn]:
         packed = self._run(scripts.LIVE, scope, thread_id, repeatable=True)
-        return unpack_live(packed, self._name(scope, thread_id)) if packed else []
+        return live_turns_of(unpack_live(packed, self._name(scope, thread_id))) if packed else []
 
     def _append(
         self,
@@ -99,18 +109,29 @@ class RedisTurns(RedisCalls, KeepsLiveTurns, abc.ABC):
         check_append(thread_id, key)
         messages = list(messages)
         packed, bodies = pack(messages)
-        stored = self._write(
-            scripts.APPEND,
-            scope,
-            thread_id,
-            bodies,
-            repeatable=key is not None,
-            messages=packed,
-            tokens=total_tokens(messages),
-            key=key,
-            reply_to=None if reply_to is None else clean(reply_to),
-            only_into=only_into,
-            usage=[] if reply_to is None else usage_fields(messages, self.clock()),
+        given = {
+            "messages": packed,
+            "tokens": total_tokens(messages),
+            "key": key,
+            "reply_to": None if reply_to is None else clean(reply_to),
+            "only_into": only_into,
+            "usage": [] if reply_to is None else usage_fields(messages, self.clock()),
             **turn,
-        )
-        return None if stored is None else Appended(stored[0].decode(), stored[1], bool(stored[2]))
+        }
+        while True:
+            stored = self._write(scripts.APPEND, scope, thread_id, bodies, repeatable=key is not None, **given)
+            if stored is None:
+                return None
+            name, first, repeated, *state = stored
+            appended = Appended(name.decode(), first, bool(repeated))
+            if not state:
+                return appended
+            seen, last, question, packed_lines = state
+            lines = unpack_lines(packed_lines, self._name(scope, appended.thread_id))
+            if reply_to is not None:
+                lines = lines.placed(last + 1, last + len(messages), question)
+            elif lines.sees(question):
+                lines = lines.replaced(question, last)
+            else:
+                return appended
+            given |= {"seen": seen.decode(), "lines": lines.to_json()}
