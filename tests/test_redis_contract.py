@@ -43,13 +43,19 @@ class OverRedis(EveryContract):
         return lambda _plugin: take_over_redis(cleaner, key_prefix)
 
 
-class TestRedisURL(RedisURL, OverRedis, contracts.LoadContract):
+class MessagesContract(
+    contracts.HidesMessagesContract, contracts.MarksMessagesContract, contracts.SearchesMessagesContract
+):
+    """The abilities for messages."""
+
+
+class TestRedisURL(RedisURL, OverRedis, MessagesContract, contracts.LoadContract):
     pass
 
 
-class TestRedisClientThatDecodes(RedisClientThatDecodes, OverRedis):
+class TestRedisClientThatDecodes(RedisClientThatDecodes, OverRedis, MessagesContract):
     pass
 
 
-class TestRedisCluster(RedisClusterURL, OverRedis, contracts.LoadContract):
+class TestRedisCluster(RedisClusterURL, OverRedis, MessagesContract, contracts.LoadContract):
     pass

@@ -112,17 +112,20 @@ class TestLines(RedisURL):
 
     def test_of_many_who_replace_a_question_at_once_one_does(self, plugin: RedisPlugin) -> None:
         found = together([functools.partial(replace, plugin, 1, str(name)) for name in range(2, 8)])
-        assert sorted(t.cast(Appended, appended).sequence for appended in found) == [0, 0, 0, 0, 0, 3]
+        assert sorted(appended.sequence for appended in found) == [0, 0, 0, 0, 0, 3]
         assert len(texts(plugin)) == 1
 
     def test_a_usual_thread_takes_one_round_trip_and_one_with_lines_two_to_answer(
         self, plugin: RedisPlugin, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         calls: list[object] = []
-        server = plugin._server
-        run, newest = server.run, server.newest
-        monkeypatch.setattr(server, "run", lambda *given, **named: (calls.append(given[0]), run(*given, **named))[1])
-        monkeypatch.setattr(server, "newest", lambda *given: (calls.append("newest"), newest(*given))[1])
+        execute = plugin._server._execute
+
+        def counted(*command: t.Any, **where: t.Any) -> t.Any:
+            calls.append(command)
+            return execute(*command, **where)
+
+        monkeypatch.setattr(plugin._server, "_execute", counted)
 
         def count(call: cabc.Callable[[], object]) -> int:
             calls.clear()
@@ -135,6 +138,9 @@ class TestLines(RedisURL):
             lambda: plugin.load_messages(OWNER, THREAD, after=0),
             lambda: plugin.load_current(OWNER, limit=2),
         ]
+        for read in reads:
+            # The server knows the scripts from now on.
+            read()
         assert [count(read) for read in reads] == [1] * 4
         assert count(lambda: plugin.append_messages(OWNER, THREAD, [answer("1")], reply_to="q-1", key="a")) == 1
         assert count(lambda: replace(plugin, 1, "2")) == 2
