@@ -72,8 +72,8 @@ FLOORS = [
         "transfer",
     },
     {"turn"},
-    {"asking", "functions", "threads", "titles", "unfinished"},
-    {"conversation", "resolve", "session_store"},
+    {"asking", "threads", "titles", "unfinished"},
+    {"conversation", "functions", "resolve", "session_store"},
     {"documents"},
     {"accounts", "adoption", "instances", "owner", "pointer", "web", "extension"},
 ]
