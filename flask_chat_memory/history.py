@@ -89,8 +89,7 @@ class OwnHistory(Located):
         return Page(place.thread_id, shown_messages, settled.running, cursor, versions, marks)
 
     def usage(self) -> Usage:
-        """Return what the turns of the thread have cost, as far as they are still kept; what was imported counts, too, and
-        what is no longer seen.
+        """Return what the turns of the thread have cost, as far as they are kept, seen or not; also what was imported.
 
         Reads the whole thread. What the owner's turns have cost whatever became of their threads is told by
         :meth:`ChatMemory.usage`.
@@ -115,17 +114,18 @@ class OwnHistory(Located):
         :return: whether the thread has the message.
         :raises RequestRefused: 400 for another rating, for what is no comment, and if nothing can be kept.
         """
-        mark = _mark(rating, comment)
-        if not isinstance(self._plugin, MarksMessages):
+        mark, plugin = _mark(rating, comment), self._plugin
+        if plugin is None or not isinstance(plugin, MarksMessages):
             raise RequestRefused(400, "This conversation keeps no feedback.")
         location = self._location(thread_id)
         place = location.place if location else None
-        return place is not None and self._plugin.mark_message(place.scope, place.thread_id, message_id, mark)
+        return place is not None and plugin.mark_message(place.scope, place.thread_id, message_id, mark)
 
     def _read(self, location: Location, limit: int, before: int | None) -> list[ChatMessage]:
         # More than wanted, to know whether there are older ones, and where the turns of the page begin.
         wanted = limit + 1 + OVERLAP
         return location.newest(wanted) if before is None else location.load(wanted, before)
+
 
 def _mark(rating: object, comment: object) -> Mark | None:
     if rating is not None and type(rating) is not int:

@@ -57,9 +57,7 @@ class OwnLines(OwnTurns):
         new = edited(question, text, self._settings.max_message_chars)
         return self._replace(location, question, new, key, by)
 
-    def regenerate(
-        self, *, thread_id: ShownThread = NOT_TOLD, key: str | None = None, by: str | None = None
-    ) -> Turn:
+    def regenerate(self, *, thread_id: ShownThread = NOT_TOLD, key: str | None = None, by: str | None = None) -> Turn:
         """Ask the last question once more, in its own place: the former answer is hidden.
 
         :param thread_id: the thread that the page shows.
@@ -116,7 +114,7 @@ class OwnLines(OwnTurns):
         hidden: list[int] = []
         # Again until there is nothing left, for the answer may have come meanwhile.
         while found := _sequences(location, turn, since=hidden[0] if hidden else 0):
-            _change(location, lambda lines, last, found=found: lines.without(found, last))
+            _hide(location, found)
             hidden = found
         return bool(hidden)
 
@@ -125,7 +123,7 @@ class OwnLines(OwnTurns):
 
         :raises RequestRefused: 400 if there is no such plugin, 404 if nothing was ever stored of the owner.
         """
-        if not (isinstance(self._plugin, HidesMessages) and isinstance(self._plugin, KeepsLiveTurns)):
+        if not all(isinstance(self._plugin, ability) for ability in (HidesMessages, KeepsLiveTurns)):
             raise RequestRefused(400, "What was said in this conversation cannot be changed.")
         return self._location(thread_id) or _refuse(404, NO_QUESTION)
 
@@ -152,6 +150,10 @@ def _change(location: Location, change: ChangeLines) -> None:
     place = location.place
     if place is not None:
         t.cast(HidesMessages, place.plugin).change_lines(place.scope, place.thread_id, change)
+
+
+def _hide(location: Location, sequences: list[int]) -> None:
+    _change(location, lambda lines, last: lines.without(sequences, last))
 
 
 def _sequences(location: Location, turn: str, since: int) -> list[int]:

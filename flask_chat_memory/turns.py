@@ -71,9 +71,7 @@ class OwnTurns(Located):
         asked = read_question(question, self._settings.max_message_chars, "client" if temporary else self.mode)
         return self._take(asked, by, temporary)
 
-    def _take(
-        self, asked: Question, by: str | None, temporary: bool = False, location: Location | None = None
-    ) -> Turn:
+    def _take(self, asked: Question, by: str | None, temporary: bool = False, location: Location | None = None) -> Turn:
         """Take a question that has been read.
 
         :param location: of the thread, if it was found already.
@@ -99,7 +97,7 @@ class OwnTurns(Located):
         if temporary and not self._chatbot.temporary:
             raise RequestRefused(403, "This chatbot has no temporary conversations.")
         for function in self._admission:
-            refusal = function(self)
+            refusal = function(t.cast("Conversation", self))
             if refusal is not None:
                 raise RequestRefused(403, refusal)
 

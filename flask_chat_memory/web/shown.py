@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections.abc as cabc
 import typing as t
 
-from ..conversation import Page
+from ..history import Page
 from ..message import ChatMessage
 
 PENDING = "pending"
