@@ -24,6 +24,8 @@ from .repeat import asked_under
 from .turn import Turn
 from .turns import OwnTurns
 
+NOTHING = "There is no question that could be answered again."
+
 
 class OwnLines(OwnTurns):
     """The lines of what an owner and a chatbot say: messages that are replaced are hidden, none is changed or lost."""
@@ -47,11 +49,10 @@ class OwnLines(OwnTurns):
         :raises RequestRefused: 404 if there is no such question, 400 for a message that is none and where nothing can
             be replaced, else as for :meth:`turn`.
         """
-        location = self._changeable(thread_id)
-        new = edited(ChatMessage("user", ""), text, self._settings.max_message_chars)
+        location = self._changeable(thread_id) or _refuse(404, NO_QUESTION)
         question = next((message for message in location.backwards() if message.id == question_id), None)
         if question is None:
-            return self._repeated(location, new, key) or _refuse(404, NO_QUESTION)
+            return self._repeated(location, ChatMessage("user", text), key) or _refuse(404, NO_QUESTION)
         if question.role != "user":
             raise RequestRefused(400, "Only a question can be changed.")
         new = edited(question, text, self._settings.max_message_chars)
@@ -66,10 +67,10 @@ class OwnLines(OwnTurns):
         :raises RequestRefused: 404 if there is no question, 409 while it is being answered, 400 where nothing can be
             replaced, else as for :meth:`turn`.
         """
-        location = self._changeable(thread_id)
+        location = self._changeable(thread_id) or _refuse(404, NOTHING)
         question = next((message for message in location.backwards() if message.role == "user"), None)
         if question is None or location.place is None:
-            raise RequestRefused(404, "There is no question that could be answered again.")
+            raise RequestRefused(404, NOTHING)
         new = asked_anew(question)
         if question.turn in settle(location.place, [question]).running:
             return self._repeated(location, new, key) or _refuse(409, "This message is still being answered.")
@@ -90,7 +91,9 @@ class OwnLines(OwnTurns):
             found = shown is not None
             return shown
 
-        _change(self._changeable(thread_id), show)
+        location = self._changeable(thread_id)
+        if location is not None:
+            _change(location, show)
         return found
 
     def undo(self, turn: str | None = None, thread_id: ShownThread = NOT_TOLD) -> bool:
@@ -106,7 +109,7 @@ class OwnLines(OwnTurns):
         if turn is None:
             thread_id, turn = self._taken.pop() if self._taken else (None, None)
         location = self._changeable(thread_id)
-        if turn is None:
+        if location is None or turn is None:
             return False
         plugin, place = location.plugin, location.place
         if place is not None and isinstance(plugin, KeepsLiveTurns):
@@ -118,14 +121,14 @@ class OwnLines(OwnTurns):
             hidden = found
         return bool(hidden)
 
-    def _changeable(self, thread_id: ShownThread) -> Location:
-        """Return the thread that is meant, of a plugin that can hide messages.
+    def _changeable(self, thread_id: ShownThread) -> Location | None:
+        """Return the thread that is meant, without an owner none.
 
-        :raises RequestRefused: 400 if there is no such plugin, 404 if nothing was ever stored of the owner.
+        :raises RequestRefused: 400 if the plugin cannot hide messages.
         """
         if not all(isinstance(self._plugin, ability) for ability in (HidesMessages, KeepsLiveTurns)):
             raise RequestRefused(400, "What was said in this conversation cannot be changed.")
-        return self._location(thread_id) or _refuse(404, NO_QUESTION)
+        return self._location(thread_id)
 
     def _replace(
         self, location: Location, question: ChatMessage, new: ChatMessage, key: str | None, by: str | None

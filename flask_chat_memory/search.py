@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections.abc as cabc
 import dataclasses
 import itertools
+import unicodedata
 
 from .errors import RequestRefused
 from .location import Located
@@ -54,10 +55,12 @@ class OwnSearch(Located):
 
         Case and accents do not count. The text is taken as it is, and found within words, too.
 
-        :param limit: hits.
+        :param limit: hits; at least 1.
         :raises RequestRefused: 400 for no text, or one of more than 200 characters.
         :raises ConfigurationError: if the plugin cannot search or list threads.
         """
+        if limit < 1:
+            raise ValueError("limit must be at least 1")
         if not text.strip() or len(text) > MAX_TEXT:
             raise RequestRefused(400, f"Search for 1 to {MAX_TEXT} characters.")
         plugin, scope = self._plugin, self._scope()
@@ -95,5 +98,7 @@ def excerpt(text: str, folded: str, length: int = EXCERPT) -> str:
     ends = itertools.accumulate(len(fold(character)) for character in text)
     start = next((number for number, end in enumerate(ends) if end > place), 0)
     start = max(0, min(start - length // 3, len(text) - length))
+    # An accent stays with its letter.
+    start += sum(1 for _ in itertools.takewhile(unicodedata.combining, text[start:])) if start else 0
     cut = " ".join(text[start : start + length].split())
     return f"{'…' if start else ''}{cut}{'…' if start + length < len(text) else ''}"

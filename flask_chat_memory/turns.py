@@ -55,7 +55,7 @@ class OwnTurns(Located):
     _titles: Titles
     _in_request: bool
     _admission: cabc.Sequence[BeforeTurn]
-    _taken: list[tuple[str | None, str]]
+    _taken: list[tuple[str, str]]
     """Thread and id of each turn that was taken here."""
 
     def turn(self, question: str | ChatMessage | cabc.Mapping[str, t.Any] | None, *, by: str | None = None) -> Turn:
@@ -81,7 +81,8 @@ class OwnTurns(Located):
         self._admit(temporary)
         turn = self._unstored(asked, TEMPORARY_NOTICE) if temporary else self._stored(asked, location)
         if not turn.repeated:
-            self._taken.append((turn.thread_id, turn.id))
+            if turn.thread_id is not None:
+                self._taken.append((turn.thread_id, turn.id))
             self._announce(
                 turn_started, owner=turn.owner, chatbot=self.chatbot, thread_id=turn.thread_id, turn_id=turn.id
             )
