@@ -68,8 +68,8 @@ def refused(call: cabc.Callable[[], object]) -> int:
     """Return the code with which a call is refused."""
     with pytest.raises(RequestRefused) as caught:
         call()
-    assert caught.value.description.endswith(".")
-    return caught.value.code
+    assert str(caught.value.description).endswith(".")
+    return t.cast(int, caught.value.code)
 
 
 def test_an_edited_question_begins_a_new_line_from_there(site: Site, conversation: Conversation) -> None:
@@ -189,7 +189,11 @@ def test_a_question_is_found_however_long_ago_it_was_asked(site: Site) -> None:
 
 
 def test_parts_that_are_no_text_are_kept(conversation: Conversation) -> None:
-    content = [{"type": "text", "text": "what"}, PICTURE, {"type": "text", "text": "is this?"}]
+    content: list[dict[str, t.Any]] = [
+        {"type": "text", "text": "what"},
+        PICTURE,
+        {"type": "text", "text": "is this?"},
+    ]
     turn = conversation.turn(ChatMessage("user", content, metadata={"page": "/cats"}), by="user:2")
     turn.finish("a cat")
     edited = conversation.edit(id_of(turn), "who is this?", by="user:3")
