@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import collections.abc as cabc
 import os
+
+import msgspec
 
 from ...disk import files as disk
 from ...errors import CorruptRecord
 from ..abilities import Reseals
 from ..records import Scope
 from . import heads
-from .lines import Entry
+from .appending import Batch
 from .names import ThreadFiles
+from .notes import Marked
 from .threads import Thread
 from .writing import Writer
 
@@ -44,11 +48,12 @@ def _move_one(
         elif writer.running(thread):
             return True
         elif (into := _joined(writer, target, thread, current)) is not None:
-            messages = thread.body.messages(None, None, None)
+            messages, marks = thread.body.messages(), thread.body.notes.marks
             if reseal:
                 messages = reseal.messages(thread.thread_id, into, messages)
-            entries = Entry.all_of(messages)
-            writer.append(target, thread.thread_id, entries, key=f"adopt:{thread.thread_id}")
+                marks = _resealed(marks, thread.thread_id, into, reseal)
+            records = {id: mark.record() for id, mark in marks.items()}
+            writer.append(target, thread.thread_id, Batch(messages, key=f"adopt:{thread.thread_id}", marks=records))
             writer.remove(files)
             writer.forget_current(source, thread.thread_id)
         else:
@@ -56,10 +61,18 @@ def _move_one(
             if reseal:
                 if head.title is not None:
                     head = head.replace(title=reseal.title(thread.thread_id, head.title))
-                messages = thread.body.messages(None, None, None)
-                writer.exchange(thread, reseal.messages(thread.thread_id, thread.thread_id, messages))
+                messages = reseal.messages(thread.thread_id, thread.thread_id, thread.body.messages(hidden=True))
+                marks = _resealed(thread.body.notes.marks, thread.thread_id, thread.thread_id, reseal)
+                writer.exchange(thread, messages, marks)
             _rename(writer, source, target, thread, head, thread.thread_id == current)
     return False
+
+
+def _resealed(marks: cabc.Mapping[str, Marked], old: str, new: str, reseal: Reseals) -> dict[str, Marked]:
+    return {
+        id: msgspec.structs.replace(mark, comment=mark.comment and reseal.comment(old, new, id, mark.comment))
+        for id, mark in marks.items()
+    }
 
 
 def _joined(writer: Writer, target: Scope, thread: Thread, current: str | None) -> str | None:
