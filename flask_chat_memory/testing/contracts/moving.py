@@ -51,6 +51,12 @@ class Relabel:
     def title(self, thread_id: str, title: str) -> str:
         return f"{title} of {thread_id}"
 
+    def comment(self, old: str, new: str, message_id: str, comment: str) -> str:
+        return f"{comment} on {message_id}, from {old} to {new}"
+
+    def live_text(self, thread_id: str, turn: str, text: str) -> str:
+        return f"{text} of {turn} in {thread_id}"
+
 
 def with_moves(make_plugin: MakePlugin, **options: t.Any) -> tuple[AblePlugin, ManualClock]:
     plugin, clock = with_clock(make_plugin, **options)
