@@ -13,6 +13,7 @@ from ..abilities import Reseals
 from ..records import Scope
 from . import heads
 from .appending import Batch
+from .lines import Live
 from .names import ThreadFiles
 from .notes import Marked
 from .threads import Thread
@@ -59,6 +60,7 @@ def _move_one(
         else:
             head = heads.read_head(thread.files).updated(target, thread.body.state)
             if reseal:
+                thread.live = _resealed_texts(thread, reseal)
                 if head.title is not None:
                     head = head.replace(title=reseal.title(thread.thread_id, head.title))
                 messages = reseal.messages(thread.thread_id, thread.thread_id, thread.body.messages(hidden=True))
@@ -66,6 +68,14 @@ def _move_one(
                 writer.exchange(thread, messages, marks)
             _rename(writer, source, target, thread, head, thread.thread_id == current)
     return False
+
+
+def _resealed_texts(thread: Thread, reseal: Reseals) -> tuple[Live, ...]:
+    """Return the turns that died, with what they told."""
+    return tuple(
+        msgspec.structs.replace(live, text=live.text and reseal.live_text(thread.thread_id, live.turn, live.text))
+        for live in thread.live
+    )
 
 
 def _resealed(marks: cabc.Mapping[str, Marked], old: str, new: str, reseal: Reseals) -> dict[str, Marked]:
