@@ -79,7 +79,7 @@ class OwnLines(OwnTurns):
     def switch(self, version: int, thread_id: ShownThread = NOT_TOLD) -> bool:
         """Show the line that holds another version of a question; tell whether there is such a one.
 
-        :param version: its sequence, one of :attr:`Page.versions`.
+        :param version: its sequence, one of ``versions`` of a :class:`~flask_chat_memory.history.Page`.
         :param thread_id: the thread that the page shows.
         :raises RequestRefused: 400 where nothing can be replaced.
         """

@@ -132,13 +132,17 @@ def test_what_both_lines_hold_is_no_version() -> None:
     assert done.versions() == {}
 
 
-def test_only_so_many_lines_are_kept() -> None:
+def test_the_lines_of_a_thread_take_little_room() -> None:
     lines = Lines()
-    for number in range(1, MOST + 10):
-        lines = lines.replaced(number, number)
-    assert len(lines.others) == MOST
-    assert lines.shown(1, MOST + 10) is None
-    assert lines.shown(10, MOST + 10)
+    for edit in range(300):
+        # Each question of a long thread is asked again.
+        lines = lines.replaced(4 * edit + 1, 4 * edit + 2)
+    text = lines.to_json()
+    assert text
+    assert len(text) < 40_000
+    assert lines.others[-1] == (*lines.visible[:-2], (1195, 1198))
+    assert sum(map(len, lines.others)) <= MOST
+    assert lines.shown(1, 1200) is None
 
 
 def test_one_line_is_stored_as_nothing() -> None:

@@ -8,8 +8,8 @@ import typing as t
 
 import msgspec
 
-MOST = 100
-"""Lines that a thread keeps; beyond that, the one that was left longest ago can no longer be gone back to."""
+MOST = 2000
+"""Ranges of all lines that can be gone back to; beyond that, the line that was left longest ago no longer can."""
 
 Range = tuple[int, int | None]
 """The first and the last sequence; None where whatever comes belongs to it."""
@@ -115,7 +115,9 @@ class Lines:
         others = [line for line in self.others if line != left]
         if left and left != _closed(visible, last):
             others.append(left)
-        return Lines(visible, tuple(others[-MOST:]))
+        while len(others) > 1 and sum(map(len, others)) > MOST:
+            del others[0]
+        return Lines(visible, tuple(others))
 
 
 def _holds(line: Line, sequence: int) -> bool:
