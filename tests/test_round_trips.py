@@ -124,9 +124,10 @@ def test_question_title_and_live_record_of_a_new_thread_are_one_round_trip(
     assert thread is not None and thread.title == "Where is my order?"
 
 
-def test_an_edit_costs_one_look_more_than_a_question(site: Site, trips: list[str]) -> None:
+def test_an_edit_looks_for_its_question_first(site: Site, trips: list[str]) -> None:
     conversation = site.start()
     question = conversation.history()[0]
     del trips[:]
     conversation.edit(str(question.id), "that")
-    assert len(trips) == 3
+    # A script of Redis tells the lines that there are, and is then given those that it is to store.
+    assert len(trips) == {"sqlalchemy": 3, "redis": 4}[site.plugin.id]
