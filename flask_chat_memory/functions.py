@@ -8,11 +8,11 @@ import inspect
 import typing as t
 
 from .config import Settings
-from .conversation import BeforeTurn
 from .errors import ConfigurationError
 from .provider import check_function
 from .provider import Provider
 from .titles import TitleFunction
+from .turns import BeforeTurn
 
 F = t.TypeVar("F", bound=cabc.Callable[..., t.Any])
 P = t.TypeVar("P", bound=Provider)
