@@ -43,19 +43,13 @@ class OverRedis(EveryContract):
         return lambda _plugin: take_over_redis(cleaner, key_prefix)
 
 
-class MessagesContract(
-    contracts.HidesMessagesContract, contracts.MarksMessagesContract, contracts.SearchesMessagesContract
-):
-    """The abilities for messages."""
-
-
-class TestRedisURL(RedisURL, OverRedis, MessagesContract, contracts.LoadContract):
+class TestRedisURL(RedisURL, OverRedis, contracts.LoadContract):
     pass
 
 
-class TestRedisClientThatDecodes(RedisClientThatDecodes, OverRedis, MessagesContract):
+class TestRedisClientThatDecodes(RedisClientThatDecodes, OverRedis):
     pass
 
 
-class TestRedisCluster(RedisClusterURL, OverRedis, MessagesContract, contracts.LoadContract):
+class TestRedisCluster(RedisClusterURL, OverRedis, contracts.LoadContract):
     pass
