@@ -65,7 +65,7 @@ class RedisReading(RedisCalls, CurrentThread, abc.ABC):
             if found is None:
                 return [], ()
             thread_id, messages, lines = found
-            if hidden or lines is None:
+            if hidden or lines is None or not messages:
                 return messages, ()
             return messages, unpack_lines(lines, self._name(scope, thread_id)).hidden
 
