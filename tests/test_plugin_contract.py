@@ -74,9 +74,6 @@ class TestSQLAlchemy(EveryContract, contracts.LoadContract):
 
 class TestFile(
     EveryContract,
-    contracts.HidesMessagesContract,
-    contracts.MarksMessagesContract,
-    contracts.SearchesMessagesContract,
     contracts.LoadContract,
 ):
     @pytest.fixture
