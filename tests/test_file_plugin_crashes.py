@@ -20,6 +20,7 @@ from flask_chat_memory import StorageError
 from flask_chat_memory.plugins.file import FilePlugin
 from flask_chat_memory.plugins.file_.batches import NOTES_KEPT
 from flask_chat_memory.plugins.file_.body import KEYS_KEPT
+from flask_chat_memory.plugins.file_.usage import LINES_KEPT
 from flask_chat_memory.plugins.records import Appended
 from flask_chat_memory.plugins.records import LiveTurn
 from flask_chat_memory.plugins.records import Mark
@@ -79,11 +80,17 @@ def edit_for_another(plugin: FilePlugin) -> None:
 
 def mark_until_it_is_worth_rewriting(plugin: FilePlugin) -> None:
     fill_and_edit(plugin)
-    [body] = pathlib.Path(plugin.options.folder or "").rglob("*.jsonl")
+    [body] = pathlib.Path(plugin.options.folder or "").glob("conversations/*/*.jsonl")
     number = 0
     while json.loads(body.read_bytes().splitlines()[-1])["state"]["noted"] <= NOTES_KEPT:
         number += 1
         plugin.mark_message(OWNER, THREAD, "q-1", Mark(-1, str(number) * 500))
+
+
+def fill_and_spend(plugin: FilePlugin) -> None:
+    fill(plugin)
+    for number in range(LINES_KEPT):
+        plugin.append_messages(OWNER, "gone", [answer("gone")], key=str(number), reply_to="q-gone")
 
 
 def show_first(plugin: FilePlugin) -> bool:
@@ -115,6 +122,11 @@ CHANGES: dict[str, tuple[dict[str, t.Any], Change, Change]] = {
         lambda plugin: plugin.purge_thread(OWNER, THREAD, 5e9),
     ),
     "start": ({}, fill, lambda plugin: plugin.start_turn(OWNER, THREAD, ask("2"), key="k", live=LIVE)),
+    "end that adds up the ledger": (
+        {},
+        fill_and_spend,
+        lambda plugin: plugin.end_turn(OWNER, THREAD, "live", [answer("live")], key="k", reply_to="q-live"),
+    ),
     "end": (
         {},
         fill,
@@ -218,6 +230,7 @@ def test_a_kill_at_any_write_leaves_the_old_or_the_new(tmp_path: pathlib.Path, c
     shutil.copytree(start, end)
     make_change(make(end, **options))
     before, after = seen(start, options), seen(end, options)
+    spent = sum(line.turns for line in make(start, **options).list_usage(OWNER))
     outcomes = []
     for number in range(1, 100):
         folder = tmp_path / str(number)
@@ -237,8 +250,8 @@ def test_a_kill_at_any_write_leaves_the_old_or_the_new(tmp_path: pathlib.Path, c
         make_change(plugin)
         if change in REPEATABLE:
             assert seen(folder, options) == after
-        if change == "end":
-            assert [line.turns for line in plugin.list_usage(OWNER)] == [1]
+        if "end" in change.split():
+            assert [line.turns for line in plugin.list_usage(OWNER)] == [spent + 1]
         appended = plugin.append_messages(Scope("user:3"), THREAD, [ask("next")])
         assert appended == Appended(THREAD, 1)
         if not died:
@@ -257,7 +270,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: pathlib.Path, change: str) 
 
     def work(_say: Say) -> None:
         # What there is may be as long as it is; the next byte is one too many.
-        sizes = [path.stat().st_size for path in (tmp_path / "chat").rglob("*.jsonl")]
+        sizes = [path.stat().st_size for path in (tmp_path / "chat").glob("conversations/*/*.jsonl")]
         limit = max(sizes, default=0) + 20 if change in APPENDING else 20
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
         for _ in range(2):
@@ -275,7 +288,7 @@ def test_a_full_disk_leaves_what_was_there(tmp_path: pathlib.Path, change: str) 
 def test_after_a_full_disk_a_shorter_batch_still_fits(tmp_path: pathlib.Path) -> None:
     plugin = make(tmp_path)
     plugin.append_messages(OWNER, THREAD, exchange("1"))
-    [body] = tmp_path.rglob("*.jsonl")
+    [body] = tmp_path.glob("conversations/*/*.jsonl")
     before = body.read_bytes()
 
     def work(_say: Say) -> None:

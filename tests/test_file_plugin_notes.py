@@ -38,7 +38,7 @@ def plugin(tmp_path: pathlib.Path) -> FilePlugin:
 
 @pytest.fixture
 def body(plugin: FilePlugin, tmp_path: pathlib.Path) -> pathlib.Path:
-    [body] = tmp_path.rglob("*.jsonl")
+    [body] = tmp_path.glob("conversations/*/*.jsonl")
     return body
 
 
