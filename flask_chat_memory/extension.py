@@ -15,7 +15,6 @@ from .adoption import adopt_after_login
 from .config import ChatbotSettings
 from .config import read_settings
 from .config import Settings
-from .conversation import BeforeTurn
 from .conversation import Conversation
 from .documents import Documents
 from .errors import ConfigurationError
@@ -42,6 +41,7 @@ from .threads import checked_changes
 from .threads import describer
 from .titles import TitleFunction
 from .turn import Turn
+from .turns import BeforeTurn
 from .unfinished import end_failed_turns
 from .unfinished import end_refused_turns
 from .visitor import NamedVisitor

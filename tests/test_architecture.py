@@ -71,8 +71,9 @@ FLOORS = [
         "running",
         "transfer",
     },
-    {"turn"},
+    {"answering", "turn"},
     {"asking", "functions", "threads", "titles", "unfinished"},
+    {"history", "search", "turns", "lines"},
     {"conversation", "resolve", "session_store"},
     {"documents"},
     {"accounts", "adoption", "instances", "owner", "pointer", "web", "extension"},
@@ -115,6 +116,8 @@ def test_imports_go_down() -> None:
 def test_conversation_and_turn_know_neither_pointer_nor_owner() -> None:
     for module in (
         "conversation",
+        "turns",
+        "lines",
         "turn",
         "asking",
         "location",

@@ -38,6 +38,9 @@ class TestInMemory(
     contracts.DescribesThreadsContract,
     contracts.PurgesThreadsContract,
     contracts.CountsUsageContract,
+    contracts.HidesMessagesContract,
+    contracts.MarksMessagesContract,
+    contracts.SearchesMessagesContract,
     contracts.ThreadsContract,
     contracts.ForkContract,
 ):

@@ -8,8 +8,8 @@ import typing as t
 
 import msgspec
 
-MOST = 100
-"""Lines that a thread keeps; beyond that, the one that was left longest ago can no longer be gone back to."""
+MOST = 2000
+"""Ranges of all lines that can be gone back to; beyond that, the line that was left longest ago no longer can."""
 
 Range = tuple[int, int | None]
 """The first and the last sequence; None where whatever comes belongs to it."""
@@ -57,13 +57,15 @@ class Lines:
         """Return where other lines part from the visible one.
 
         The keys are sequences of visible questions that were asked in several versions; the values those of all
-        versions, the visible one among them, in their order.
+        versions, the visible one among them, in their order. A message that both lines hold is none.
         """
         found: dict[int, set[int]] = {}
         for line in self.others:
             here, there = _parting(self.visible, line)
-            if here is not None and there is not None:
-                found.setdefault(here, {here}).add(there)
+            if here is None or there is None or _holds(line, here) or self.sees(there):
+                # One line lacks what the other goes on with.
+                continue
+            found.setdefault(here, {here}).add(there)
         return {here: tuple(sorted(versions)) for here, versions in found.items()}
 
     def replaced(self, sequence: int, last: int) -> Lines:
@@ -113,7 +115,9 @@ class Lines:
         others = [line for line in self.others if line != left]
         if left and left != _closed(visible, last):
             others.append(left)
-        return Lines(visible, tuple(others[-MOST:]))
+        while len(others) > 1 and sum(map(len, others)) > MOST:
+            del others[0]
+        return Lines(visible, tuple(others))
 
 
 def _holds(line: Line, sequence: int) -> bool:
