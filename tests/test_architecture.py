@@ -72,9 +72,9 @@ FLOORS = [
         "transfer",
     },
     {"answering", "turn"},
-    {"asking", "functions", "threads", "titles", "unfinished"},
+    {"asking", "threads", "titles", "unfinished"},
     {"history", "search", "turns", "lines"},
-    {"conversation", "resolve", "session_store"},
+    {"conversation", "functions", "resolve", "session_store"},
     {"documents"},
     {"accounts", "adoption", "instances", "owner", "pointer", "web", "extension"},
 ]
