@@ -18,6 +18,7 @@ from .tables import Tables
 from .tables import TableSet
 
 if t.TYPE_CHECKING:
+    from ..records import Scope
     from .rows import Append
 
 Code = str | int | None
@@ -37,6 +38,16 @@ class AppendAtOnce(t.Protocol):
         """Return a statement and its parameters for a batch that is not empty.
 
         Its one row is the sequence of the batch; there is none if something is out of the ordinary.
+        """
+
+
+class DeleteAtOnce(t.Protocol):
+    """Deletes a thread where nobody is in the way."""
+
+    def statement(self, scope: Scope, thread_id: str, now: float) -> tuple[str, cabc.Mapping[str, t.Any]]:
+        """Return a statement and its parameters.
+
+        Its one row says whether the thread was alive; there is none if the thread was not deleted.
         """
 
 
@@ -128,6 +139,10 @@ class Dialect(abc.ABC):
 
     def append_at_once(self, tables: Tables, options: PluginOptions) -> AppendAtOnce | None:
         """Return how to append in one statement, where that is to be had."""
+        return None
+
+    def delete_at_once(self, tables: Tables, options: PluginOptions) -> DeleteAtOnce | None:
+        """Return how to delete a thread in one statement, where that is to be had."""
         return None
 
     @contextlib.contextmanager

@@ -16,6 +16,7 @@ from .dialect import Code
 from .dialect import Dialect
 from .dialect import number_of
 from .postgresql_append import OneStatementAppend
+from .postgresql_delete import OneStatementDelete
 from .server_statements import ServerStatements
 from .tables import Tables
 from .tables import TableSet
@@ -27,6 +28,12 @@ _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
 
 class PostgreSQLStatements(ServerStatements):
+    def running(self) -> sa.ColumnElement[bool]:
+        live, thread = self._tables.live, self._tables.thread
+        lease = sa.select(sa.func.max(live.c.lease)).where(live.c.thread_key == thread.c.thread_key).correlate(thread)
+        # See ALIVE.
+        return (lease.scalar_subquery() > sa.bindparam("now")).is_(sa.true())
+
     def _adding(self, table: sa.Table, values: dict[str, t.Any], more: dict[str, t.Any]) -> sa.Insert:
         insert = postgresql.insert(table).values(values)
         return insert.on_conflict_do_update(index_elements=table.primary_key, set_=more)
@@ -137,6 +144,9 @@ class PostgreSQL(Dialect):
 
     def append_at_once(self, tables: Tables, options: PluginOptions) -> OneStatementAppend:
         return OneStatementAppend(tables, options, self.compiling)
+
+    def delete_at_once(self, tables: Tables, options: PluginOptions) -> OneStatementDelete:
+        return OneStatementDelete(tables, options, self.compiling)
 
     @contextlib.contextmanager
     def creating(self, connection: sa.Connection, tables: TableSet) -> cabc.Iterator[None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 import sqlalchemy as sa
@@ -59,9 +60,10 @@ WITH asked AS (
 ){parts}
 SELECT last + 1 FROM touched
 """
-_ALIVE = """(thread.last_activity >= %(cutoff)s::float8 OR EXISTS (
-    SELECT FROM {live} AS live WHERE live.thread_key = thread.thread_key AND live.lease > %(now)s::float8
-))"""
+# A maximum, for the planner takes EXISTS on an empty table for no work at all, and would ask it of every thread.
+ALIVE = """(thread.last_activity >= %(cutoff)s::float8 OR (
+    SELECT max(lease) FROM {live} AS live WHERE live.thread_key = thread.thread_key
+) > %(now)s::float8)"""
 _BEGINS = """, begun AS (
     INSERT INTO {live} (thread_key, turn, question_id, answer_id, lease, question_sequence)
     SELECT %(thread)s::text, %(turn)s::text, %(question_id)s::text, %(answer_id)s::text, %(lease)s::float8, last + 1
@@ -80,6 +82,12 @@ _COUNTS = f""", counted AS (
 )"""
 
 
+def names_for(tables: Tables, dialect: sa.Dialect) -> dict[str, str]:
+    """Return the names of the tables as they stand in a statement."""
+    quote = dialect.identifier_preparer.format_table
+    return {field.name: quote(getattr(tables, field.name)) for field in dataclasses.fields(tables)}
+
+
 class OneStatementAppend:
     """Appends where nothing is out of the ordinary.
 
@@ -87,10 +95,8 @@ class OneStatementAppend:
     """
 
     def __init__(self, tables: Tables, options: PluginOptions, dialect: sa.Dialect) -> None:
-        quote = dialect.identifier_preparer.format_table
-        named = ("thread", "message", "append_key", "current", "live", "usage")
-        names = {name: quote(getattr(tables, name)) for name in named}
-        alive = _ALIVE.format(**names)
+        names = names_for(tables, dialect)
+        alive = ALIVE.format(**names)
         self._plain, self._replies, self._begins, self._ends = (
             " ".join(_STATEMENT.format(**names, parts=parts.format(**names), alive=alive).split())
             for parts in ("", _COUNTS, _BEGINS, _COUNTS + _ENDS)
