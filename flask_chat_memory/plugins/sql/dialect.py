@@ -64,6 +64,8 @@ class Dialect(abc.ABC):
     """Whether a transaction keeps every other writer waiting."""
     locks_rows: t.ClassVar[bool] = False
     """Whether a thread that is written to must be locked, besides its scope."""
+    may_stay_checked_out: t.ClassVar[bool] = False
+    """Whether a connection is as good after a while out of the pool."""
     statements: t.ClassVar[type[Statements]] = Statements
     missing_table: t.ClassVar[frozenset[Code]] = frozenset()
     conflicts: t.ClassVar[frozenset[Code]] = frozenset()

@@ -71,6 +71,7 @@ class PostgreSQL(Dialect):
     label = "PostgreSQL"
     drivers = ("psycopg",)
     locks_rows = True
+    may_stay_checked_out = True
     statements = PostgreSQLStatements
     missing_table = frozenset({"42P01"})
     conflicts = frozenset({"40001", "40P01"})

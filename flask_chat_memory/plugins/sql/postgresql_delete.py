@@ -19,10 +19,10 @@ from .tables import thread_key
 # something to a thread, or takes something away, changes its row.
 _STATEMENT = """
 WITH seen AS (
-    SELECT xmin, {alive} AS alive FROM {thread} AS thread WHERE thread_key = %(thread)s::text
+    SELECT ctid, xmin, {alive} AS alive FROM {thread} AS thread WHERE thread_key = %(thread)s::text
 ), gone AS (
     DELETE FROM {thread} AS thread
-    WHERE thread_key = %(thread)s::text AND xmin = (SELECT xmin FROM seen)
+    WHERE ctid = (SELECT ctid FROM seen) AND xmin = (SELECT xmin FROM seen)
     RETURNING thread_key
 ), not_current AS (
     DELETE FROM {current} AS current
