@@ -31,8 +31,6 @@ from flask_chat_memory.plugins.records import Scope
 from flask_chat_memory.testing import ManualClock
 from flask_chat_memory.testing.contracts.forks import Child
 from flask_chat_memory.testing.contracts.forks import Say
-from flask_chat_memory.testing.contracts.live import LEASE
-from flask_chat_memory.testing.contracts.live import start
 from flask_chat_memory.testing.contracts.parts import AblePlugin
 from flask_chat_memory.testing.contracts.parts import answer
 from flask_chat_memory.testing.contracts.parts import ask
@@ -41,6 +39,8 @@ from flask_chat_memory.testing.contracts.parts import OWNER
 from flask_chat_memory.testing.contracts.parts import PATIENCE
 from flask_chat_memory.testing.contracts.parts import texts
 from flask_chat_memory.testing.contracts.parts import THREAD
+from flask_chat_memory.testing.contracts.turns import LEASE
+from flask_chat_memory.testing.contracts.turns import start
 from tests.apps import make_app
 from tests.conftest import close_plugins
 

@@ -38,6 +38,9 @@ class TestInMemory(
     contracts.DescribesThreadsContract,
     contracts.PurgesThreadsContract,
     contracts.CountsUsageContract,
+    contracts.HidesMessagesContract,
+    contracts.MarksMessagesContract,
+    contracts.SearchesMessagesContract,
     contracts.ThreadsContract,
     contracts.ForkContract,
 ):
@@ -46,7 +49,13 @@ class TestInMemory(
         return lambda **options: InMemoryPlugin(options)
 
 
-class TestSQLAlchemy(EveryContract, contracts.LoadContract):
+class TestSQLAlchemy(
+    EveryContract,
+    contracts.HidesMessagesContract,
+    contracts.MarksMessagesContract,
+    contracts.SearchesMessagesContract,
+    contracts.LoadContract,
+):
     @pytest.fixture
     def damage(self, tmp_path: pathlib.Path) -> Damage:
         path = tmp_path / "chat.sqlite3"

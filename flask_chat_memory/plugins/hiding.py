@@ -6,6 +6,7 @@ import bisect
 import collections.abc as cabc
 
 from ..message import ChatMessage
+from .rules import check_range
 from .rules import sequence_of
 
 Hidden = cabc.Sequence[tuple[int, int]]
@@ -23,7 +24,10 @@ def read_visible(read: Read, limit: int | None, before: int | None, after: int |
     """Return the visible messages of a range.
 
     Reads once, and once more for every hidden stretch in it, over which it leaps.
+
+    :raises ValueError: for what is no range (:func:`check_range`).
     """
+    check_range(limit, before, after)
     found: list[ChatMessage] = []
     while True:
         wanted = None if limit is None else limit - len(found)

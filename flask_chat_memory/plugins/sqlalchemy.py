@@ -12,7 +12,6 @@ import sqlalchemy as sa
 from ..errors import ConfigurationError
 from ..message import ChatMessage
 from .abilities import CurrentThread
-from .abilities import KeepsLiveTurns
 from .abilities import MovesThreads
 from .abilities import Reseals
 from .base import ChatMemoryPlugin
@@ -20,13 +19,10 @@ from .base import Clock
 from .options import Option
 from .options import PluginOptions
 from .records import Appended
-from .records import LiveTurn
-from .records import Renewal
 from .records import Scope
 from .registry import chat_memory_plugin
 from .rules import check_append
 from .rules import check_range
-from .rules import consumed
 from .rules import is_thread_id
 from .rules import new_id
 from .sql.database import Database
@@ -34,11 +30,15 @@ from .sql.database import R
 from .sql.dialect import Busy
 from .sql.engines import check_url
 from .sql.engines import dialect_of
+from .sql.lines import SQLLines
+from .sql.live import SQLLiveTurns
+from .sql.marks import SQLMarks
 from .sql.moving import Mover
 from .sql.rows import Append
 from .sql.rows import bounded
-from .sql.rows import messages_of
 from .sql.rows import times
+from .sql.search import SearchStatements
+from .sql.search import SQLSearch
 from .sql.sqlite import BUSY_TIMEOUT
 from .sql.tables import DEFAULT_PREFIX
 from .sql.tables import define_tables
@@ -46,7 +46,6 @@ from .sql.tables import scope_key
 from .sql.tables import thread_key
 from .sql.threads import SQLThreads
 from .sql.threads import ThreadStatements
-from .sql.transaction import Row
 from .sql.transaction import Transaction
 from .sql.usage import SQLUsage
 
@@ -58,7 +57,17 @@ __all__ = ["SQLAlchemyPlugin", "define_tables"]
     label="SQL database",
     description="Conversations in tables of their own, in the site's database or a file beside it.",
 )
-class SQLAlchemyPlugin(SQLThreads, SQLUsage, ChatMemoryPlugin, CurrentThread, KeepsLiveTurns, MovesThreads):
+class SQLAlchemyPlugin(
+    SQLLiveTurns,
+    SQLLines,
+    SQLMarks,
+    SQLSearch,
+    SQLThreads,
+    SQLUsage,
+    ChatMemoryPlugin,
+    CurrentThread,
+    MovesThreads,
+):
     """Keeps threads in tables of its own."""
 
     storage = "sqlalchemy"
@@ -121,6 +130,7 @@ class SQLAlchemyPlugin(SQLThreads, SQLUsage, ChatMemoryPlugin, CurrentThread, Ke
         self._database = Database(database, tables, self.options.create_tables)
         self._statements = self._database.dialect.statements(tables)
         self._thread_statements = ThreadStatements(tables, self._statements)
+        self._search_statements = SearchStatements(tables, self._statements)
         self._append_at_once = self._database.dialect.append_at_once(tables, self.options)
         self._delete_at_once = self._database.dialect.delete_at_once(tables, self.options)
 
@@ -131,27 +141,6 @@ class SQLAlchemyPlugin(SQLThreads, SQLUsage, ChatMemoryPlugin, CurrentThread, Ke
         if not is_thread_id(thread_id):
             return False
         return bool(self._database.rows(self._statements.has_thread, self._of_thread(scope, thread_id)))
-
-    def load_messages(
-        self,
-        scope: Scope,
-        thread_id: str,
-        *,
-        limit: int | None = None,
-        before: int | None = None,
-        after: int | None = None,
-    ) -> list[ChatMessage]:
-        check_range(limit, before, after)
-        if not is_thread_id(thread_id):
-            return []
-        parameters = self._of_thread(scope, thread_id)
-        parameters["limit"] = bounded(limit)
-        if after is not None:
-            parameters["after"] = bounded(after)
-            return self._messages(self._database.rows(self._statements.oldest, parameters), scope, thread_id)
-        parameters["before"] = bounded(before)
-        # Made in the order in which they lie in memory, which is faster, and then turned round.
-        return self._messages(self._database.rows(self._statements.newest, parameters), scope, thread_id)[::-1]
 
     def save_messages(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> None:
         check_append(thread_id, None)
@@ -193,50 +182,8 @@ class SQLAlchemyPlugin(SQLThreads, SQLUsage, ChatMemoryPlugin, CurrentThread, Ke
         rows = self._database.rows(self._statements.newest_of_current, parameters)
         if not rows:
             return None, []
-        stored = [row[1:] for row in reversed(rows) if row[1] is not None and limit != 0]
-        return rows[0][0], self._messages(stored, scope, rows[0][0])
-
-    def start_turn(
-        self,
-        scope: Scope,
-        thread_id: str,
-        question: ChatMessage,
-        *,
-        key: str,
-        live: LiveTurn,
-        only_into: str | None = None,
-    ) -> Appended:
-        append = Append(scope, thread_id, [question], key, only_into=only_into, begins=live)
-        return t.cast(Appended, self._append(append))
-
-    def renew_turns(self, turns: cabc.Collection[Renewal], lease: float) -> set[str]:
-        return self._write(lambda writer: writer.renew(turns, lease))
-
-    def stop_turn(self, scope: Scope, thread_id: str, turn: str) -> bool:
-        return is_thread_id(thread_id) and self._write(lambda writer: writer.stop(scope, thread_id, turn))
-
-    def end_turn(
-        self,
-        scope: Scope,
-        thread_id: str,
-        turn: str,
-        messages: cabc.Sequence[ChatMessage],
-        *,
-        key: str,
-        reply_to: str,
-        only_into: str | None = None,
-    ) -> Appended | None:
-        return self._append(Append(scope, thread_id, messages, key, reply_to, only_into, ends=turn))
-
-    def live_turns(self, scope: Scope, thread_id: str) -> list[LiveTurn]:
-        if not is_thread_id(thread_id):
-            return []
-        this = {"key": thread_key(scope, thread_id), **self._times()}
-        rows = self._database.rows(self._statements.live_turns, this)
-        return [
-            LiveTurn(turn, question_id, answer_id, lease, text or "", bool(stop_wanted))
-            for turn, question_id, answer_id, lease, text, stop_wanted in rows
-        ]
+        stored = [row[1:] for row in rows if row[1] is not None and limit != 0]
+        return rows[0][0], self._load_current(scope, rows[0][0], stored, limit)
 
     def move_threads(self, source: Scope, target: Scope, *, reseal: Reseals | None = None) -> int:
         return self._write(lambda writer: writer.move(source, target, reseal), source, target)
@@ -249,6 +196,8 @@ class SQLAlchemyPlugin(SQLThreads, SQLUsage, ChatMemoryPlugin, CurrentThread, Ke
         in_doubt = False
         # Without a key, what was lost on the way could not be told from what was stored.
         is_usual = append.key is not None and append.messages and append.only_into in (None, append.thread_id)
+        # A title is for a thread that is yet to be made.
+        is_usual = is_usual and append.title is None and append.replaces is None
         if self._append_at_once and is_usual:
             statement = self._append_at_once.statement(append, self.clock())
             rows, in_doubt = self._database.write_at_once(*statement)
@@ -282,9 +231,6 @@ class SQLAlchemyPlugin(SQLThreads, SQLUsage, ChatMemoryPlugin, CurrentThread, Ke
                 yield
             finally:
                 self.lock.release()
-
-    def _messages(self, rows: list[Row], scope: Scope, thread_id: str) -> list[ChatMessage]:
-        return messages_of(consumed(rows), thread_key(scope, thread_id))
 
     def _times(self) -> dict[str, t.Any]:
         return times(self.options, self.clock())

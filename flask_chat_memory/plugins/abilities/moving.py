@@ -19,6 +19,12 @@ class Reseals(t.Protocol):
     def title(self, thread_id: str, title: str) -> str:
         """Return the title of a thread of the source as the target keeps it; not asked if there is none."""
 
+    def comment(self, old: str, new: str, message_id: str, comment: str) -> str:
+        """Return a comment on a message of the source's thread ``old`` as the target's thread ``new`` keeps it."""
+
+    def live_text(self, thread_id: str, turn: str, text: str) -> str:
+        """Return what a turn of a thread told before it died, as the target keeps it; not asked if that is nothing."""
+
 
 class MovesThreads(abc.ABC):
     """The ability to give the threads of one scope to another."""
@@ -31,5 +37,6 @@ class MovesThreads(abc.ABC):
         appended to it as one batch with the key ``"adopt:" + thread id``, ids and times kept, and the thread is
         deleted. Interrupted anywhere, it can be repeated with the same result.
 
-        :param reseal: is given every message and title that moves, and gives what is stored instead.
+        :param reseal: is given every message, title, comment and text of a turn that moves, and gives what is stored
+            instead.
         """

@@ -6,12 +6,17 @@ import dataclasses
 
 from ...message import ChatMessage
 from ..base import Clock
+from ..hiding import read_visible
+from ..lines import Lines
 from ..options import PluginOptions
 from ..records import LiveTurn
+from ..records import Mark
 from ..records import Scope
 from ..records import Thread
 from ..records import ThreadChanges
 from ..rules import is_thread_id
+from ..rules import select
+from ..rules import trim
 
 
 @dataclasses.dataclass
@@ -23,6 +28,8 @@ class StoredThread:
     sequence: int = 0
     keys: dict[str, int] = dataclasses.field(default_factory=dict)
     live: dict[str, LiveTurn] = dataclasses.field(default_factory=dict)
+    lines: Lines = dataclasses.field(default_factory=Lines)
+    marks: dict[str, Mark] = dataclasses.field(default_factory=dict)
     tokens: int = 0
     description: ThreadChanges = dataclasses.field(default_factory=ThreadChanges)
 
@@ -39,9 +46,33 @@ class StoredThread:
             **self.description,
         )
 
-    def has_message(self, id: str) -> bool:
+    def find(self, id: str) -> ChatMessage | None:
         # From the end: what is replied to is new.
-        return any(message.id == id for message in reversed(self.messages))
+        return next((message for message in reversed(self.messages) if message.id == id), None)
+
+    def select(
+        self, limit: int | None = None, before: int | None = None, after: int | None = None
+    ) -> list[ChatMessage]:
+        """Return visible messages."""
+        hidden = self.lines.hidden
+        return read_visible(lambda *place: (select(self.messages, *place), hidden), limit, before, after)
+
+    def shows(self, sequence: int) -> bool:
+        """Tell whether there is a message of this sequence that is visible."""
+        found = select(self.messages, 1, sequence + 1)
+        return self.lines.sees(sequence) and [message.sequence for message in found] == [sequence]
+
+    def trim(self, limit: int | None, now: float) -> None:
+        kept = trim(self.messages, limit, self.running(now))
+        if kept is not self.messages:
+            self.messages = kept
+            self.drop_marks()
+
+    def drop_marks(self) -> None:
+        """Remove the marks of messages that are no longer there."""
+        if self.marks:
+            kept = {message.id for message in self.messages}
+            self.marks = {id: mark for id, mark in self.marks.items() if id in kept}
 
     def running(self, now: float) -> set[str]:
         return {turn for turn, record in self.live.items() if record.lease > now}

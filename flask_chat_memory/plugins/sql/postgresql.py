@@ -34,6 +34,9 @@ class PostgreSQLStatements(ServerStatements):
         # See ALIVE.
         return (lease.scalar_subquery() > sa.bindparam("now")).is_(sa.true())
 
+    def holds(self, column: sa.Column[t.Any], text: sa.BindParameter[t.Any]) -> sa.ColumnElement[bool]:
+        return sa.func.strpos(column, text) > 0
+
     def _adding(self, table: sa.Table, values: dict[str, t.Any], more: dict[str, t.Any]) -> sa.Insert:
         insert = postgresql.insert(table).values(values)
         return insert.on_conflict_do_update(index_elements=table.primary_key, set_=more)
@@ -52,7 +55,7 @@ class PostgreSQLStatements(ServerStatements):
         )
         current = self._tables.current
         self.newest_of_current = (
-            sa.select(thread.c.thread_id, newest.c.sequence, newest.c.body)
+            sa.select(thread.c.thread_id, newest.c.sequence, newest.c.body, thread.c.hidden_ranges)
             .select_from(current.join(thread, thread.c.thread_key == current.c.thread_key).outerjoin(newest, sa.true()))
             .where(current.c.scope_key == sa.bindparam("scope_key"), self.alive())
             .order_by(newest.c.sequence.desc())

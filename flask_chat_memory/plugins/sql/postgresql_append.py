@@ -26,7 +26,7 @@ from .tables import thread_key
 # whoever removes a question changes it. A key that was stored meanwhile violates the primary key.
 _STATEMENT = """
 WITH asked AS (
-    SELECT xmin FROM {thread} AS thread WHERE thread_key = %(thread)s::text AND EXISTS (
+    SELECT xmin FROM {thread} AS thread WHERE thread_key = %(thread)s::text AND lines IS NULL AND EXISTS (
         SELECT FROM {message} AS message
         WHERE message.thread_key = thread.thread_key AND message.message_id = %(reply_to)s::text
     )
@@ -50,10 +50,10 @@ WITH asked AS (
         AND (%(reply_to)s::text IS NULL OR thread.xmin = (SELECT xmin FROM asked))
     RETURNING thread.sequence - %(added)s::bigint AS last
 ), stored AS (
-    INSERT INTO {message} (thread_key, sequence, message_id, turn, role, body)
-    SELECT %(thread)s::text, last + place, message_id, turn, role, body FROM touched, unnest(
-        %(message_ids)s::text[], %(turns)s::text[], %(roles)s::text[], %(bodies)s::text[]
-    ) WITH ORDINALITY AS batch (message_id, turn, role, body, place)
+    INSERT INTO {message} (thread_key, sequence, message_id, turn, role, body, folded)
+    SELECT %(thread)s::text, last + place, message_id, turn, role, body, folded FROM touched, unnest(
+        %(message_ids)s::text[], %(turns)s::text[], %(roles)s::text[], %(bodies)s::text[], %(folded)s::text[]
+    ) WITH ORDINALITY AS batch (message_id, turn, role, body, folded, place)
 ), known AS (
     INSERT INTO {append_key} (thread_key, append_key, sequence)
     SELECT %(thread)s::text, %(key)s::text, last + 1 FROM touched
@@ -91,7 +91,8 @@ def names_for(tables: Tables, dialect: sa.Dialect) -> dict[str, str]:
 class OneStatementAppend:
     """Appends where nothing is out of the ordinary.
 
-    That is to a thread that is there and has room, in a scope that has a current one, with a new key.
+    That is to a thread that is there and has room, in a scope that has a current one, with a new key; an answer, to a
+    thread of one line.
     """
 
     def __init__(self, tables: Tables, options: PluginOptions, dialect: sa.Dialect) -> None:
@@ -118,6 +119,7 @@ class OneStatementAppend:
             "turns": [column["turn"] for column in columns],
             "roles": [column["role"] for column in columns],
             "bodies": [column["body"] for column in columns],
+            "folded": [column["folded"] for column in columns],
             **times(self._options, now),
         }
         if append.reply_to is not None:

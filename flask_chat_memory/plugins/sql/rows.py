@@ -5,14 +5,20 @@ from __future__ import annotations
 import collections.abc as cabc
 import typing as t
 
+import msgspec
+
 from ...errors import CorruptRecord
 from ...message import ChatMessage
 from ..counting import COUNTED
 from ..counting import counts_of
 from ..counting import day_of
+from ..folding import searched_text
+from ..hiding import Hidden
+from ..lines import Lines
 from ..options import PluginOptions
 from ..records import LiveTurn
 from ..records import Scope
+from ..rules import consumed
 from .tables import id_key
 from .tables import usage_key
 from .transaction import Row
@@ -24,7 +30,7 @@ EVERYTHING = 2**62
 
 
 def times(options: PluginOptions, now: float) -> dict[str, t.Any]:
-    """Return the parameters ``now`` and ``cutoff`` of :class:`Statements`."""
+    """Return the parameters ``now`` and ``cutoff`` of :class:`Conditions`."""
     return {"now": now, "cutoff": _NEVER if options.expiry is None else now - options.expiry}
 
 
@@ -40,6 +46,7 @@ def columns_of(message: ChatMessage) -> dict[str, t.Any]:
         "turn": None if message.turn is None else id_key(message.turn),
         "role": message.role,
         "body": message.to_json().decode(),
+        "folded": searched_text(message),
     }
 
 
@@ -71,11 +78,59 @@ def messages_of(rows: cabc.Iterable[Row], key: str) -> list[ChatMessage]:
         raise CorruptRecord(f"{error}; its thread_key is {key!r}") from error
 
 
+def page_of(rows: list[Row], key: str, *, newest: bool) -> tuple[list[ChatMessage], Hidden]:
+    """Make messages of rows of sequence, body and what is hidden of the thread.
+
+    :param newest: the rows come newest first.
+    """
+    hidden = hidden_of(rows[0][2], key) if rows else ()
+    # Made in the order in which they lie in memory, which is faster, and then turned round.
+    messages = messages_of(((sequence, body) for sequence, body, _ in consumed(rows)), key)
+    return messages[::-1] if newest else messages, hidden
+
+
+def lines_of(text: str | None, key: str) -> Lines:
+    """Return what :func:`columns_of_lines` has made.
+
+    :param key: of the thread, for errors.
+    :raises CorruptRecord: if it cannot be read.
+    """
+    try:
+        return Lines.from_json(text)
+    except msgspec.MsgspecError as error:
+        raise _corrupt_lines(key) from error
+
+
+def hidden_of(text: str | None, key: str) -> Hidden:
+    """Return what is hidden of a thread; see :func:`lines_of`."""
+    if text is None:
+        return ()
+    try:
+        return msgspec.json.decode(text, type=tuple[tuple[int, int], ...])
+    except msgspec.MsgspecError as error:
+        raise _corrupt_lines(key) from error
+
+
+def _corrupt_lines(key: str) -> CorruptRecord:
+    return CorruptRecord(f"the stored lines of a thread cannot be read; its thread_key is {key!r}")
+
+
+def columns_of_lines(lines: Lines) -> dict[str, str | None]:
+    """Return what the row of a thread tells of its lines, as parameters of :attr:`Statements.set_lines`."""
+    hidden = lines.hidden
+    return {
+        "new_lines": lines.to_json(),
+        "new_hidden_ranges": msgspec.json.encode(hidden).decode() if hidden else None,
+    }
+
+
 class Append(t.NamedTuple):
     """A batch for a thread.
 
     :param begins: the live record that starts with it.
     :param ends: the turn whose live record is removed, also if the question is gone.
+    :param title: of the thread, if it is made for the batch.
+    :param replaces: the sequence of the question in whose place the batch is asked.
     """
 
     scope: Scope
@@ -86,6 +141,8 @@ class Append(t.NamedTuple):
     only_into: str | None = None
     begins: LiveTurn | None = None
     ends: str | None = None
+    title: str | None = None
+    replaces: int | None = None
 
 
 class ThreadRow(t.NamedTuple):
@@ -95,6 +152,7 @@ class ThreadRow(t.NamedTuple):
     thread_id: str
     sequence: int
     messages: int
+    lines: str | None
     alive: bool
     current: bool | None
     known: int | None

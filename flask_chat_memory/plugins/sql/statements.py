@@ -5,61 +5,39 @@ from __future__ import annotations
 import typing as t
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import sqlite
 
 from ..counting import COUNTED
+from .live_statements import LiveStatements
+from .mark_statements import MarkStatements
 from .tables import Tables
-
-MOST_AT_ONCE = 32
-"""Turns whose stop is asked for by one statement."""
 
 _p = sa.bindparam
 
 
-class Statements:
-    """Built once for a set of tables.
-
-    The parameters ``now`` and ``cutoff`` are UNIX times in seconds: a thread is alive if its last activity is not
-    before ``cutoff`` or if one of its turns holds a lease beyond ``now``.
-    """
+class Statements(LiveStatements, MarkStatements):
+    """Built once for a set of tables."""
 
     def __init__(self, tables: Tables) -> None:
+        super().__init__(tables)
         thread, message = tables.thread, tables.message
-        self._tables = tables
         self._define_reading(thread, message)
         self._define_appending(thread, message)
         self._define_trimming(thread, message)
         self._define_live_turns()
+        self._define_marks()
         self._define_scope(thread)
         self._define_removing()
         self._define_usage(tables.usage)
 
-    def running(self) -> sa.ColumnElement[bool]:
-        """Return the condition that a turn of the thread holds a lease."""
-        live, thread = self._tables.live, self._tables.thread
-        return sa.exists().where(live.c.thread_key == thread.c.thread_key, live.c.lease > _p("now")).correlate(thread)
-
-    def alive(self) -> sa.ColumnElement[bool]:
-        """Return the condition that the thread is not expired."""
-        return sa.or_(self._tables.thread.c.last_activity >= _p("cutoff"), self.running())
-
-    def _apart(self, query: sa.Select[t.Any]) -> sa.ScalarSelect[t.Any]:
-        """Return a query for the WHERE of a statement that changes a table which the query reads."""
-        return query.scalar_subquery()
-
-    def _by_id(self, query: sa.Select[t.Any]) -> sa.Select[t.Any]:
-        """Return a query that finds a message by its id."""
-        return query
-
-    def _adding(self, table: sa.Table, values: dict[str, t.Any], more: dict[str, t.Any]) -> sa.Insert:
-        """Return the statement that inserts a row, or changes the one that has its primary key."""
-        return sqlite.insert(table).values(values).on_conflict_do_update(index_elements=table.primary_key, set_=more)
-
     def _define_reading(self, thread: sa.Table, message: sa.Table) -> None:
         this_thread = thread.c.thread_key == _p("thread_key")
         self.has_thread = sa.select(sa.literal(1)).select_from(thread).where(this_thread, self.alive())
+        self.lines = sa.select(thread.c.lines).where(this_thread, self.alive())
         alive = sa.exists().where(this_thread, self.alive())
-        of_thread = sa.select(message.c.sequence, message.c.body).where(message.c.thread_key == _p("thread_key"), alive)
+        hidden = sa.select(thread.c.hidden_ranges).where(this_thread).scalar_subquery()
+        of_thread = sa.select(message.c.sequence, message.c.body, hidden).where(
+            message.c.thread_key == _p("thread_key"), alive
+        )
         self.newest = (
             of_thread.where(message.c.sequence < _p("before")).order_by(message.c.sequence.desc()).limit(_p("limit"))
         )
@@ -72,7 +50,7 @@ class Statements:
         )
         self.current_thread = found
         self.newest_of_current = (
-            found.add_columns(message.c.sequence, message.c.body)
+            found.add_columns(message.c.sequence, message.c.body, thread.c.hidden_ranges)
             .outerjoin(message, message.c.thread_key == thread.c.thread_key)
             .order_by(message.c.sequence.desc())
             .limit(_p("limit"))
@@ -95,6 +73,7 @@ class Statements:
             thread.c.thread_id,
             thread.c.sequence,
             thread.c.messages,
+            thread.c.lines,
             self.alive().label("alive"),
             (thread.c.thread_key == of_scope).label("current"),
             known_key.correlate(thread).scalar_subquery().label("known"),
@@ -110,6 +89,7 @@ class Statements:
             sequence=0,
             messages=0,
             tokens=0,
+            title=_p("title"),
         )
         self.touch_thread = (
             sa.update(thread)
@@ -120,6 +100,11 @@ class Statements:
                 tokens=thread.c.tokens + _p("more"),
                 last_activity=_p("now"),
             )
+        )
+        self.set_lines = (
+            sa.update(thread)
+            .where(thread.c.thread_key == _p("this"))
+            .values(lines=_p("new_lines"), hidden_ranges=_p("new_hidden_ranges"))
         )
         self.insert_message = sa.insert(message).values({column: _p(column.name) for column in message.c})
         self.insert_key = sa.insert(append_key).values({column: _p(column.name) for column in append_key.c})
@@ -169,39 +154,6 @@ class Statements:
         self.forget_keys = sa.delete(append_key).where(
             append_key.c.thread_key == _p("thread_key"), append_key.c.sequence < self._apart(oldest_kept)
         )
-
-    def _define_live_turns(self) -> None:
-        live = self._tables.live
-        thread = self._tables.thread
-        this_turn = sa.and_(live.c.thread_key == _p("key"), live.c.turn == _p("turn_id"))
-        alive = sa.exists().where(thread.c.thread_key == _p("key"), self.alive())
-        self.insert_live = sa.insert(live).values(
-            {live.c[name]: _p(name) for name in ("thread_key", "turn", "question_id", "answer_id", "lease")}
-            | {live.c.question_sequence: _p("question_sequence")}
-        )
-        alive_key = sa.select(thread.c.thread_key).where(thread.c.thread_key == _p("key"), self.alive())
-        is_alive = live.c.thread_key == self._apart(alive_key)
-        text = sa.func.coalesce(_p("text", type_=live.c.text.type), live.c.text)
-        self.renew_live = sa.update(live).where(this_turn, is_alive).values(lease=_p("until"), text=text)
-        self.stop_wanted = {count: self._stop_wanted(count) for count in (1, MOST_AT_ONCE)}
-        self.stop_live = sa.update(live).where(this_turn, is_alive).values(stop_wanted=1)
-        message = self._tables.message
-        asked = sa.exists().where(message.c.thread_key == live.c.thread_key, message.c.message_id == live.c.question_id)
-        self.drop_live = sa.delete(live).where(live.c.thread_key == _p("thread_key"), sa.not_(asked))
-        self.delete_live = sa.delete(live).where(this_turn)
-        self.live_turns = (
-            sa.select(live.c.turn, live.c.question_id, live.c.answer_id, live.c.lease, live.c.text, live.c.stop_wanted)
-            .where(live.c.thread_key == _p("key"), alive)
-            .order_by(live.c.question_sequence)
-        )
-
-    def _stop_wanted(self, count: int) -> sa.Select[t.Any]:
-        """Return the query for those of so many turns, ``key0`` and ``turn0`` to begin with, whose stop is wanted."""
-        live = self._tables.live
-        turns = [
-            sa.and_(live.c.thread_key == _p(f"key{place}"), live.c.turn == _p(f"turn{place}")) for place in range(count)
-        ]
-        return sa.select(live.c.turn).where(sa.or_(*turns), live.c.stop_wanted == 1)
 
     def _define_scope(self, thread: sa.Table) -> None:
         in_scope = sa.and_(thread.c.owner == _p("owner"), thread.c.chatbot == _p("chatbot"))
@@ -256,7 +208,7 @@ class Statements:
         self.empty_thread = (
             sa.update(tables.thread)
             .where(tables.thread.c.thread_key == _p("this"))
-            .values(messages=0, tokens=0, last_activity=_p("now"))
+            .values(messages=0, tokens=0, last_activity=_p("now"), lines=None, hidden_ranges=None)
         )
 
     def _define_usage(self, usage: sa.Table) -> None:

@@ -110,6 +110,8 @@ def define_tables(metadata: sa.MetaData, prefix: str = DEFAULT_PREFIX) -> Tables
             sa.Column("pinned", sa.SmallInteger, nullable=False, server_default="0"),
             sa.Column("archived", sa.SmallInteger, nullable=False, server_default="0"),
             sa.Column("configuration", _text()),
+            # Both told by the lines of the thread; NULL is the one line that every thread begins with.
+            sa.Column("lines", _text()),
             sa.Column("hidden_ranges", _text()),
             sa.Index(f"{prefix}thread_scope", "owner", "chatbot", "last_activity"),
         ),
@@ -122,6 +124,8 @@ def define_tables(metadata: sa.MetaData, prefix: str = DEFAULT_PREFIX) -> Tables
             sa.Column("role", sa.String(16), nullable=False),
             # TEXT that holds JSON: JSON types refuse NUL escapes and rewrite numbers.
             sa.Column("body", _text(), nullable=False),
+            # What a search looks at; NULL is nothing.
+            sa.Column("folded", _text()),
             sa.Index(f"{prefix}message_id", "thread_key", "message_id"),
             sa.Index(f"{prefix}message_turn", "thread_key", "turn"),
         ),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 import collections.abc as cabc
 import sys
 import typing as t
@@ -19,9 +18,7 @@ from ..records import ThreadChanges
 from ..rules import check_changes
 from ..rules import check_range
 from ..rules import is_thread_id
-from .database import Database
-from .database import R
-from .moving import Mover
+from .part import SQLPart
 from .rows import bounded
 from .statements import Statements
 from .tables import Tables
@@ -35,7 +32,7 @@ _p = sa.bindparam
 
 
 class ThreadStatements:
-    """Statements of the table of threads alone; the parameters are those of :class:`Statements`."""
+    """Statements of the table of threads alone; the parameters are those of :class:`Conditions`."""
 
     def __init__(self, tables: Tables, statements: Statements) -> None:
         self._thread = thread = tables.thread
@@ -46,14 +43,15 @@ class ThreadStatements:
         self.find = sa.select(*columns).where(self._this, self._alive)
         after = sa.and_(
             thread.c.last_activity <= _p("activity"),
-            sa.or_(thread.c.last_activity < _p("activity"), thread.c.thread_id < _p("before_id")),
+            sa.or_(thread.c.last_activity < _p("activity"), thread.c.thread_key < _p("before_key")),
         )
         self.list = (
             sa.select(*columns)
             .where(thread.c.owner == _p("owner"), thread.c.chatbot == _p("chatbot"), self._alive, after)
             .where(thread.c.pinned.between(_p("least_pinned"), _p("most_pinned")))
             .where(thread.c.archived.between(_p("least_archived"), _p("most_archived")))
-            .order_by(thread.c.last_activity.desc(), thread.c.thread_id.desc())
+            # The key, for the index of some databases ends with it.
+            .order_by(thread.c.last_activity.desc(), thread.c.thread_key.desc())
             .limit(_p("limit"))
         )
         everything = sa.select(thread.c.thread_key, thread.c.owner, thread.c.chatbot, *columns).where(
@@ -74,17 +72,10 @@ class ThreadStatements:
         return self._updates[chosen]
 
 
-class SQLThreads(ListsThreads, DescribesThreads, PurgesThreads, abc.ABC):
+class SQLThreads(SQLPart, ListsThreads, DescribesThreads, PurgesThreads):
     """The three abilities, for the plugin whose database this is."""
 
-    _database: Database
     _thread_statements: ThreadStatements
-
-    @abc.abstractmethod
-    def _write(self, work: cabc.Callable[[Mover], R], *scopes: Scope) -> R: ...
-
-    @abc.abstractmethod
-    def _times(self) -> dict[str, t.Any]: ...
 
     def list_threads(
         self,
@@ -96,13 +87,12 @@ class SQLThreads(ListsThreads, DescribesThreads, PurgesThreads, abc.ABC):
         archived: bool | None = None,
     ) -> list[Thread]:
         check_range(limit, None, None)
-        activity, before_id = before or (sys.float_info.max, "")
         parameters = {
             **self._times(),
             "owner": scope.owner,
             "chatbot": scope.chatbot,
-            "activity": activity,
-            "before_id": before_id,
+            "activity": before.last_activity if before else sys.float_info.max,
+            "before_key": thread_key(scope, before.thread_id) if before else "",
             "least_pinned": int(pinned is True),
             "most_pinned": int(pinned is not False),
             "least_archived": int(archived is True),
@@ -114,7 +104,7 @@ class SQLThreads(ListsThreads, DescribesThreads, PurgesThreads, abc.ABC):
     def find_thread(self, scope: Scope, thread_id: str) -> Thread | None:
         if not is_thread_id(thread_id):
             return None
-        this = {**self._times(), "thread_key": thread_key(scope, thread_id)}
+        this = self._of_thread(scope, thread_id)
         rows = self._database.rows(self._thread_statements.find, this)
         return _thread(rows[0]) if rows else None
 
@@ -122,7 +112,7 @@ class SQLThreads(ListsThreads, DescribesThreads, PurgesThreads, abc.ABC):
         values = check_changes(changes)
         if not (values and is_thread_id(thread_id)):
             return self.find_thread(scope, thread_id) is not None
-        this = {**self._times(), "thread_key": thread_key(scope, thread_id)}
+        this = self._of_thread(scope, thread_id)
         this |= {f"new_{name}": int(value) if isinstance(value, bool) else value for name, value in values.items()}
         update = self._thread_statements.update(values)
         return self._write(lambda writer: bool(writer.run(update, this)), scope)

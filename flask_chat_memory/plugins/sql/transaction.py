@@ -55,7 +55,8 @@ class Transaction:
     def rows(self, statement: sa.Executable, parameters: Parameters) -> list[Row]:
         prepared = self._prepare(statement)
         self.cursor.execute(prepared.text, prepared.values(parameters))
-        return t.cast("list[Row]", self.cursor.fetchall())
+        # Some drivers give a tuple.
+        return list(self.cursor.fetchall())
 
     def lock(self, statement: sa.Executable, parameters: Parameters) -> None:
         """Lock the rows of a query, where the beginning of the transaction has not locked them already."""

@@ -9,18 +9,14 @@ from ..counting import select_days
 from ..counting import usage_day
 from ..records import Scope
 from ..records import UsageDay
-from .database import Database
-from .statements import Statements
+from .part import SQLPart
 
 _FIRST = dt.date.min.isoformat()
 _LAST = dt.date.max.isoformat()
 
 
-class SQLUsage(CountsUsage):
+class SQLUsage(SQLPart, CountsUsage):
     """The ability, for the plugin whose database this is."""
-
-    _database: Database
-    _statements: Statements
 
     def list_usage(self, scope: Scope, *, since: dt.date | None = None, until: dt.date | None = None) -> list[UsageDay]:
         parameters = {

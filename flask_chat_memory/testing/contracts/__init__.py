@@ -19,9 +19,11 @@ from .expiry import ExpiryContract as ExpiryContract
 from .failures import CorruptionContract as CorruptionContract
 from .failures import FailingStoreContract as FailingStoreContract
 from .forks import ForkContract as ForkContract
+from .hiding import HidesMessagesContract as HidesMessagesContract
 from .listing import ListsThreadsContract as ListsThreadsContract
 from .live import LiveTurnsContract as LiveTurnsContract
 from .load import LoadContract as LoadContract
+from .marking import MarksMessagesContract as MarksMessagesContract
 from .moving import MovesThreadsContract as MovesThreadsContract
 from .persistence import PersistenceContract as PersistenceContract
 from .plugin import PluginContract as PluginContract
@@ -30,6 +32,7 @@ from .purging import PurgesThreadsContract as PurgesThreadsContract
 from .retention import LastingNumbersContract as LastingNumbersContract
 from .retention import MaxMessagesContract as MaxMessagesContract
 from .retention import MaxThreadsContract as MaxThreadsContract
+from .searching import SearchesMessagesContract as SearchesMessagesContract
 from .storage import StorageContract as StorageContract
 from .stores import FailingStorageContract as FailingStorageContract
 from .stores import StorageCorruptionContract as StorageCorruptionContract

@@ -15,7 +15,6 @@ from ...plugins.records import UsageDay
 from ..clock import ManualClock
 from .listing import SCOPES
 from .listing import with_ability
-from .live import start
 from .parts import AblePlugin
 from .parts import answer
 from .parts import ask
@@ -26,6 +25,7 @@ from .parts import OWNER
 from .parts import STRANGER
 from .parts import THREAD
 from .parts import together
+from .turns import start
 
 USAGE = {"input": 10, "output": 5, "cached": 2, "reasoning": 1, "total": 15}
 DAY = 86400.0

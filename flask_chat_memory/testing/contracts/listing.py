@@ -14,7 +14,6 @@ from ...plugins.records import Thread
 from ..clock import ManualClock
 from .expiry import EXPIRY
 from .expiry import with_clock
-from .live import start
 from .parts import able
 from .parts import AblePlugin
 from .parts import answer
@@ -26,6 +25,7 @@ from .parts import OWNER
 from .parts import SAME_OWNER_OTHER_CHATBOT
 from .parts import STRANGER
 from .parts import THREAD
+from .turns import start
 
 SCOPES = [OWNER, STRANGER, SAME_OWNER_OTHER_CHATBOT, Scope("user:*"), Scope("user:%"), Scope("ÄÖ 漢 😀/..")]
 

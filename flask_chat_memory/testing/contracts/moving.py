@@ -20,9 +20,6 @@ from ...plugins.rules import MAX_THREAD_ID
 from ..clock import ManualClock
 from .expiry import EXPIRY
 from .expiry import with_clock
-from .live import end
-from .live import LEASE
-from .live import start
 from .parts import able
 from .parts import AblePlugin
 from .parts import answer
@@ -37,6 +34,9 @@ from .parts import sequences
 from .parts import texts
 from .parts import THREAD
 from .parts import together
+from .turns import end
+from .turns import LEASE
+from .turns import start
 
 ANONYMOUS = Scope("anon:a")
 OTHERS = [Scope("anon:ab"), Scope("anon:a", "support"), Scope("anon:A"), Scope("user:10")]
@@ -50,6 +50,12 @@ class Relabel:
 
     def title(self, thread_id: str, title: str) -> str:
         return f"{title} of {thread_id}"
+
+    def comment(self, old: str, new: str, message_id: str, comment: str) -> str:
+        return f"{comment} on {message_id}, from {old} to {new}"
+
+    def live_text(self, thread_id: str, turn: str, text: str) -> str:
+        return f"{text} of {turn} in {thread_id}"
 
 
 def with_moves(make_plugin: MakePlugin, **options: t.Any) -> tuple[AblePlugin, ManualClock]:
@@ -143,6 +149,19 @@ class MovesThreadsContract:
         assert plugin.move_threads(ANONYMOUS, OWNER) == 0
         assert texts(plugin.load_messages(OWNER, "thread-3")) == ["question 3"]
         assert [live.turn for live in plugin.live_turns(OWNER, "thread-3")] == ["3"]
+
+    def test_what_a_dead_turn_told_moves_with_it(self, make_plugin: MakePlugin) -> None:
+        plugin, clock = with_moves(make_plugin, threads="many")
+        if not keeps_live_turns(plugin):
+            pytest.skip("the plugin keeps no live turns")
+        for name in ("1", "2"):
+            start(plugin, name, ANONYMOUS)
+        plugin.renew_turns([Renewal(ANONYMOUS, THREAD, "1", "as far")], clock() + LEASE)
+        clock.advance(LEASE + 1)
+        assert plugin.move_threads(ANONYMOUS, OWNER, reseal=self.relabel) == 0
+        told = [(live.turn, live.text) for live in plugin.live_turns(OWNER, THREAD)]
+        assert told == [("1", f"as far of 1 in {THREAD}"), ("2", "")]
+        assert end(plugin, "1") == Appended(THREAD, 3)
 
     def test_a_late_answer_does_not_bring_the_old_thread_back(self, make_plugin: MakePlugin) -> None:
         plugin, _ = with_moves(make_plugin)

@@ -12,10 +12,13 @@ from ...message import ChatMessage
 from ...plugins.abilities import CountsUsage
 from ...plugins.abilities import CurrentThread
 from ...plugins.abilities import DescribesThreads
+from ...plugins.abilities import HidesMessages
 from ...plugins.abilities import KeepsLiveTurns
 from ...plugins.abilities import ListsThreads
+from ...plugins.abilities import MarksMessages
 from ...plugins.abilities import MovesThreads
 from ...plugins.abilities import PurgesThreads
+from ...plugins.abilities import SearchesMessages
 from ...plugins.base import ChatMemoryPlugin
 from ...plugins.records import Scope
 
@@ -31,6 +34,9 @@ R = t.TypeVar("R")
 
 
 class AblePlugin(
+    HidesMessages,
+    MarksMessages,
+    SearchesMessages,
     ChatMemoryPlugin,
     CurrentThread,
     KeepsLiveTurns,
@@ -96,6 +102,12 @@ def contents(plugin: ChatMemoryPlugin, scope: Scope, thread_id: str = THREAD) ->
     """Return all that a plugin tells of a thread and of its scope, to be compared with a later state."""
     found: dict[str, t.Any] = {"known": plugin.has_thread(scope, thread_id)}
     found["messages"] = [(message.sequence, message.to_dict()) for message in plugin.load_messages(scope, thread_id)]
+    if isinstance(plugin, HidesMessages):
+        every = plugin.load_messages(scope, thread_id, hidden=True)
+        found["of all lines"] = [message.sequence for message in every]
+        found["lines"] = plugin.find_lines(scope, thread_id)
+    if isinstance(plugin, MarksMessages):
+        found["marks"] = plugin.load_marks(scope, thread_id)
     if isinstance(plugin, CurrentThread):
         found["current"] = plugin.current_thread(scope)
     if isinstance(plugin, KeepsLiveTurns):

@@ -17,8 +17,6 @@ from .counting import used
 from .forks import Child
 from .forks import needs_fork
 from .forks import Say
-from .live import end
-from .live import start
 from .parts import able
 from .parts import AblePlugin
 from .parts import ask
@@ -32,6 +30,8 @@ from .parts import texts
 from .parts import THREAD
 from .threads import assert_whole_batches
 from .threads import batch
+from .turns import end
+from .turns import start
 
 PROCESSES = 4
 ROUNDS = 10

@@ -12,9 +12,6 @@ from .expiry import EXPIRY
 from .listing import fill
 from .listing import SCOPES
 from .listing import with_ability
-from .live import end
-from .live import LEASE
-from .live import start
 from .parts import answer
 from .parts import ask
 from .parts import contents
@@ -27,6 +24,9 @@ from .parts import texts
 from .parts import THREAD
 from .parts import UNKNOWN
 from .thread_ids import IMPOSSIBLE
+from .turns import end
+from .turns import LEASE
+from .turns import start
 
 
 class PurgesThreadsContract:
