@@ -61,6 +61,10 @@ class PostgreSQLStatements(ServerStatements):
             .order_by(newest.c.sequence.desc())
         )
 
+    def _values(self, row: sa.Select[t.Any]) -> list[sa.ScalarSelect[t.Any]]:
+        # The row is found once.
+        return [sa.select(column).scalar_subquery() for column in row.cte("found").c]
+
     def _define_removing(self) -> None:
         super()._define_removing()
         # In one round trip.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import operator
 import typing as t
 
 import msgspec
@@ -27,6 +28,7 @@ _NEVER = -(2.0**62)
 """A time before all others; infinity is no number in every database."""
 EVERYTHING = 2**62
 """More than anything has; every database can compare it."""
+_MESSAGE = operator.itemgetter(0, 1)
 
 
 def times(options: PluginOptions, now: float) -> dict[str, t.Any]:
@@ -85,7 +87,7 @@ def page_of(rows: list[Row], key: str, *, newest: bool) -> tuple[list[ChatMessag
     """
     hidden = hidden_of(rows[0][2], key) if rows else ()
     # Made in the order in which they lie in memory, which is faster, and then turned round.
-    messages = messages_of(((sequence, body) for sequence, body, _ in consumed(rows)), key)
+    messages = messages_of(map(_MESSAGE, consumed(rows)), key)
     return messages[::-1] if newest else messages, hidden
 
 
