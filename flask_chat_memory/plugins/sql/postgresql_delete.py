@@ -16,7 +16,7 @@ from .tables import Tables
 from .tables import thread_key
 
 # As an append does it: what others have added since the statement began it would leave behind, but whoever adds
-# something to a thread, or takes something away, changes its row.
+# something to a thread, or takes something away, changes its row. The place of the row only saves a second look.
 _STATEMENT = """
 WITH seen AS (
     SELECT ctid, xmin, {alive} AS alive FROM {thread} AS thread WHERE thread_key = %(thread)s::text
