@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+import msgspec
 import sqlalchemy as sa
 
 from ...values import clean
@@ -24,6 +25,7 @@ from .tables import thread_key
 # A statement sees the tables as they were when it began, also after it has waited for another to let go of the row of
 # the thread; only that row itself it sees anew. So it stores an answer only if the row has not changed meanwhile, for
 # whoever removes a question changes it. A key that was stored meanwhile violates the primary key.
+# Arrays go in their binary form, which costs the driver a tenth of quoting texts.
 _STATEMENT = """
 WITH asked AS (
     SELECT xmin FROM {thread} AS thread WHERE thread_key = %(thread)s::text AND lines IS NULL AND EXISTS (
@@ -52,7 +54,7 @@ WITH asked AS (
 ), stored AS (
     INSERT INTO {message} (thread_key, sequence, message_id, turn, role, body, folded)
     SELECT %(thread)s::text, last + place, message_id, turn, role, body, folded FROM touched, unnest(
-        %(message_ids)s::text[], %(turns)s::text[], %(roles)s::text[], %(bodies)s::text[], %(folded)s::text[]
+        %(message_ids)b::text[], %(turns)b::text[], %(roles)b::text[], %(bodies)b::text[], %(folded)b::text[]
     ) WITH ORDINALITY AS batch (message_id, turn, role, body, folded, place)
 ), known AS (
     INSERT INTO {append_key} (thread_key, append_key, sequence)
@@ -74,10 +76,10 @@ _ENDS = """, ended AS (
 )"""
 _COUNTS = f""", counted AS (
     INSERT INTO {{usage}} AS usage (usage_key, owner, chatbot, day, model, {", ".join(COUNTED)})
-    SELECT added.* FROM touched, unnest(
-        %(usage_key)s::text[], %(owner)s::text[], %(chatbot)s::text[], %(day)s::text[], %(model)s::text[],
-        {", ".join(f"%(more_{name})s::bigint[]" for name in COUNTED)}
-    ) AS added
+    SELECT added.* FROM touched, json_to_recordset(%(usage)s::json) AS added (
+        usage_key text, owner text, chatbot text, day text, model text,
+        {", ".join(f"more_{name} bigint" for name in COUNTED)}
+    )
     ON CONFLICT (usage_key) DO UPDATE SET {", ".join(f"{name} = usage.{name} + excluded.{name}" for name in COUNTED)}
 )"""
 
@@ -124,7 +126,7 @@ class OneStatementAppend:
         }
         if append.reply_to is not None:
             rows = usage_rows(append.scope, append.messages, now)
-            values |= {name: [row[name] for row in rows] for name in rows[0]}
+            values["usage"] = msgspec.json.encode(rows).decode()
         if append.begins:
             live = append.begins
             values |= {"turn": live.turn, "question_id": live.question_id, "answer_id": live.answer_id}

@@ -26,14 +26,14 @@ class ServerStatements(Statements):
         missing = thread.c.sequence - thread.c.messages
         beginning, hidden = self._values(
             sa.select(
-                (sa.func.least(before - 1, thread.c.sequence) - missing - limit).label("beginning"),
+                (sa.func.least(before, thread.c.sequence) - missing - limit).label("beginning"),
                 thread.c.hidden_ranges,
             ).where(thread.c.thread_key == _p("thread_key"), self.alive())
         )
         in_thread = message.c.thread_key == _p("thread_key")
         self.newest = (
             sa.select(message.c.sequence, message.c.body, hidden)
-            .where(in_thread, message.c.sequence < before, message.c.sequence > beginning)
+            .where(in_thread, message.c.sequence < before, message.c.sequence >= beginning)
             .order_by(message.c.sequence.desc())
             .limit(limit)
         )

@@ -29,7 +29,7 @@ _APPEND = f"""
     )
     INSERT INTO chat_memory_message (thread_key, sequence, message_id, turn, role, body)
     SELECT %(thread)s, last + place, message_id, turn, role, body FROM touched, unnest(
-        %(ids)s::text[], %(turns)s::text[], %(roles)s::text[], %(bodies)s::text[]
+        %(ids)b::text[], %(turns)b::text[], %(roles)b::text[], %(bodies)b::text[]
     ) WITH ORDINALITY AS batch (message_id, turn, role, body, place)
 """
 _DELETE = """
