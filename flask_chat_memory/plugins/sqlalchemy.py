@@ -36,6 +36,7 @@ from .sql.marks import SQLMarks
 from .sql.moving import Mover
 from .sql.rows import Append
 from .sql.rows import bounded
+from .sql.rows import page_of
 from .sql.rows import times
 from .sql.search import SearchStatements
 from .sql.search import SQLSearch
@@ -175,8 +176,11 @@ class SQLAlchemyPlugin(
         rows = self._database.rows(self._statements.newest_of_current, parameters)
         if not rows:
             return None, []
+        thread_id = rows[0][0]
+        # Made in the order in which they lie in memory, which is faster, and then turned round.
         stored = [row[1:] for row in rows if row[1] is not None and limit != 0]
-        return rows[0][0], self._load_current(scope, rows[0][0], stored, limit)
+        messages, hidden = page_of(stored, thread_key(scope, thread_id))
+        return thread_id, self._visible(scope, thread_id, (messages[::-1], hidden), limit)
 
     def move_threads(self, source: Scope, target: Scope, *, reseal: Reseals | None = None) -> int:
         return self._write(lambda writer: writer.move(source, target, reseal), source, target)

@@ -48,7 +48,7 @@ class PostgreSQLStatements(ServerStatements):
         )
         current = self._tables.current
         self.newest_of_current = (
-            sa.select(thread.c.thread_id, newest.c.sequence, newest.c.body, thread.c.hidden_ranges)
+            sa.select(thread.c.thread_id, newest.c.sequence, self._body(thread.c.hidden_ranges, newest.c.body))
             .select_from(current.join(thread, thread.c.thread_key == current.c.thread_key).outerjoin(newest, sa.true()))
             .where(current.c.scope_key == sa.bindparam("scope_key"), self.alive())
             .order_by(newest.c.sequence.desc())

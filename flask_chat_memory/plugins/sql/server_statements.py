@@ -30,7 +30,7 @@ class ServerStatements(Statements):
         in_thread = message.c.thread_key == _p("thread_key")
         hidden = sa.select(thread.c.hidden_ranges).where(thread.c.thread_key == _p("thread_key")).scalar_subquery()
         self.newest = (
-            sa.select(message.c.sequence, message.c.body, hidden)
+            sa.select(message.c.sequence, self._body(hidden))
             .where(in_thread, message.c.sequence < before, message.c.sequence > beginning)
             .order_by(message.c.sequence.desc())
             .limit(limit)
@@ -38,7 +38,7 @@ class ServerStatements(Statements):
         current = self._tables.current
         newest = sa.and_(message.c.thread_key == thread.c.thread_key, message.c.sequence > thread.c.messages - limit)
         self.newest_of_current = (
-            sa.select(thread.c.thread_id, message.c.sequence, message.c.body, thread.c.hidden_ranges)
+            sa.select(thread.c.thread_id, message.c.sequence, self._body(thread.c.hidden_ranges))
             .select_from(current.join(thread, thread.c.thread_key == current.c.thread_key).outerjoin(message, newest))
             .where(current.c.scope_key == _p("scope_key"), self.alive())
             .order_by(message.c.sequence.desc())
