@@ -46,6 +46,7 @@ class RedisReading(RedisCalls, CurrentThread, abc.ABC):
         return self.load_current(scope, limit=0)[0]
 
     def load_current(self, scope: Scope, *, limit: int | None = None) -> tuple[str | None, list[ChatMessage]]:
+        check_range(limit, None, None)
         return self._load(scope, None, limit)
 
     def _load(
