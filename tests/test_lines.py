@@ -90,7 +90,9 @@ class Thread:
             shared = 0
             while line[shared : shared + 1] == self.visible[shared : shared + 1] != []:
                 shared += 1
-            if shared < len(line) and shared < len(self.visible):
+            if not (shared < len(line) and shared < len(self.visible)):
+                continue
+            if self.visible[shared] not in line and line[shared] not in self.visible:
                 expected.setdefault(self.visible[shared], {self.visible[shared]}).add(line[shared])
         found = {here: set(versions) for here, versions in self.lines.versions().items() if here <= self.last}
         assert found == expected
@@ -141,6 +143,14 @@ def test_going_back_and_forth_keeps_each_line_once() -> None:
         assert shown
         lines = shown
     assert lines == Lines(others=(((1, 1),),))
+
+
+def test_what_both_lines_hold_is_no_version() -> None:
+    undone = Lines().without([3, 4], 6)
+    assert undone.versions() == {}
+    done = undone.shown(3, 6)
+    assert done
+    assert done.versions() == {}
 
 
 def test_the_lines_of_a_thread_take_little_room() -> None:
