@@ -83,6 +83,21 @@ class Thread:
             assert all(last is None or first <= last for first, last in line)
             assert all(last and last + 1 < first for (_, last), (first, _) in zip(line, line[1:], strict=False))
         self._check_versions()
+        self._check_numbers(numbers)
+
+    def _check_numbers(self, numbers: range) -> None:
+        assert self.lines.renumbered(numbers) == self.lines
+        left = [number for number in numbers if number % 3]
+        renumbered = self.lines.renumbered(left)
+        seen = [place for place, number in enumerate(left, 1) if self.lines.sees(number)]
+        assert [place for place in range(1, len(left) + 1) if renumbered.sees(place)] == seen
+        assert Lines().joined(self.lines, 0) == self.lines
+        joined = Lines(visible=((2, None),)).joined(self.lines, 3)
+        assert [number for number in range(1, self.last + 4) if joined.sees(number)] == [
+            *(2, 3),
+            *(number + 3 for number in self.visible),
+        ]
+        assert joined.sees(self.last + 4)
 
     def _check_versions(self) -> None:
         expected: dict[int, set[int]] = {}
