@@ -105,7 +105,9 @@ class Thread:
             shared = 0
             while line[shared : shared + 1] == self.visible[shared : shared + 1] != []:
                 shared += 1
-            if shared < len(line) and shared < len(self.visible):
+            if not (shared < len(line) and shared < len(self.visible)):
+                continue
+            if self.visible[shared] not in line and line[shared] not in self.visible:
                 expected.setdefault(self.visible[shared], {self.visible[shared]}).add(line[shared])
         found = {here: set(versions) for here, versions in self.lines.versions().items() if here <= self.last}
         assert found == expected
@@ -138,6 +140,14 @@ def test_an_edit_shows_as_another_version() -> None:
 def test_an_edit_of_a_later_question_shows_there() -> None:
     lines = Lines().replaced(3, 4).replaced(7, 8)
     assert lines.versions() == {5: (3, 5), 9: (7, 9)}
+
+
+def test_what_both_lines_hold_is_no_version() -> None:
+    undone = Lines().without([3, 4], 6)
+    assert undone.versions() == {}
+    done = undone.shown(3, 6)
+    assert done
+    assert done.versions() == {}
 
 
 def test_the_lines_of_a_thread_take_little_room() -> None:

@@ -252,7 +252,9 @@ def test_a_lease_beyond_the_expiry_moves_the_deadline(
 def test_without_an_expiry_no_key_has_a_deadline(
     make_plugin: MakePlugin, client: redis.Redis, key_prefix: str, before: int | None
 ) -> None:
-    CALLS["append"](make_plugin(expiry=before))
+    plugin = make_plugin(expiry=before)
+    CALLS["append"](plugin)
+    CALLS["mark"](plugin)
     plugin = make_plugin(expiry=None)
     for name in ("answer", "start", "renew", "end", "mark"):
         CALLS[name](plugin)

@@ -103,3 +103,31 @@ def test_each_look_at_a_running_turn_and_each_stop_is_one_round_trip(site: Site,
     assert len(trips) == 1
     assert site.plugin.live_turns(scope, thread_id)[0].stop_wanted
     assert len(trips) == 2
+
+
+def test_question_title_and_live_record_of_a_new_thread_are_one_round_trip(
+    site: Site, trips: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = []
+    start_turn = site.plugin.start_turn
+
+    def start(*arguments: t.Any, **named: t.Any) -> t.Any:
+        begun.append(len(trips))
+        return start_turn(*arguments, **named)
+
+    monkeypatch.setattr(site.plugin, "start_turn", start)
+    conversation = site.start("user:2")
+    turn = conversation.turn("Where is my order?")
+    assert len(trips) == begun[0] + 1
+    assert [live.turn for live in site.plugin.live_turns(Scope("user:2"), turn.thread_id)] == [turn.id]
+    thread = conversation.find_thread(str(turn.thread_id))
+    assert thread is not None and thread.title == "Where is my order?"
+
+
+def test_an_edit_looks_for_its_question_first(site: Site, trips: list[str]) -> None:
+    conversation = site.start()
+    question = conversation.history()[0]
+    del trips[:]
+    conversation.edit(str(question.id), "that")
+    # A script of Redis tells the lines that there are, and is then given those that it is to store.
+    assert len(trips) == {"sqlalchemy": 3, "redis": 4}[site.plugin.id]

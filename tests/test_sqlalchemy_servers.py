@@ -209,6 +209,9 @@ def test_an_operation_of_a_turn_is_one_round_trip_on_postgresql(schema: Place) -
         assert len(sent) == 1, sent
     assert [live.turn for live in plugin.live_turns(OWNER, "thread-1")] == []
     assert len(plugin.load_messages(OWNER, "thread-1")) == 6
+    sent.clear()
+    assert plugin.delete_thread(OWNER, "thread-1")
+    assert len(sent) == 1, sent
 
 
 @pytest.mark.parametrize("statistics", [False, True])

@@ -31,7 +31,7 @@ class Lines:
 
     @classmethod
     def from_json(cls, text: str | bytes | None) -> Lines:
-        """Return the lines that :meth:`to_json` has written; None is the one line that every thread begins with.
+        """Return the lines that ``to_json`` has written; None is the one line that every thread begins with.
 
         :raises msgspec.MsgspecError: for anything else.
         """
@@ -58,13 +58,15 @@ class Lines:
         """Return where other lines part from the visible one.
 
         The keys are sequences of visible questions that were asked in several versions; the values those of all
-        versions, the visible one among them, in their order.
+        versions, the visible one among them, in their order. A message that both lines hold is none.
         """
         found: dict[int, set[int]] = {}
         for line in self.others:
             here, there = _parting(self.visible, line)
-            if here is not None and there is not None:
-                found.setdefault(here, {here}).add(there)
+            if here is None or there is None or _holds(line, here) or self.sees(there):
+                # One line lacks what the other goes on with.
+                continue
+            found.setdefault(here, {here}).add(there)
         return {here: tuple(sorted(versions)) for here, versions in found.items()}
 
     def replaced(self, sequence: int, last: int) -> Lines:

@@ -90,7 +90,6 @@ class Move:
         messages = unpack(elements[:-1], name)
         hidden = unpack_lines(head.lines, name).hidden
         visible = [not is_hidden(sequence_of(message), hidden) for message in messages]
-        seen = {message.id for message, is_visible in zip(messages, visible, strict=True) if is_visible}
         received = {
             **this,
             "is_current": is_current,
@@ -114,8 +113,7 @@ class Move:
             sealed = self._reseal.messages(head.id, into, messages) if self._reseal and into else messages
             packed, bodies = pack(sealed)
             packed_marks = [
-                (id, pack_mark(self._mark(head.id, into, id, mark)), id in seen)
-                for id, mark in unpack_marks(marks, name).items()
+                (id, pack_mark(self._mark(head.id, into, id, mark))) for id, mark in unpack_marks(marks, name).items()
             ]
             received |= {"messages": packed, "marks": packed_marks, "only_into": into}
             other = self._server.run(scripts.RECEIVE, self._target, received, bodies, repeatable=True)
