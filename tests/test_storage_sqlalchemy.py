@@ -55,6 +55,18 @@ def test_the_end_of_a_range(start: str, end: str | None) -> None:
     assert end_of_range(start) == end
 
 
+def test_all_documents_are_one_query(tmp_path: pathlib.Path) -> None:
+    engine = sa.create_engine(f"sqlite:///{tmp_path}/documents.sqlite3")
+    storage = SQLAlchemyStorage({"engine": engine})
+    for n in range(20):
+        storage.save(f"a/{n:02}", {"text": str(n)})
+    statements: list[str] = []
+    sa.event.listen(engine, "before_cursor_execute", lambda *told: statements.append(told[2]))
+    assert len(storage.load_all("a/*")) == len(storage.search("", "a/*")) == 20
+    assert len(statements) == 2
+    engine.dispose()
+
+
 def test_outside_an_app_a_database_is_needed() -> None:
     with pytest.raises(ConfigurationError, match="give url or engine"):
         SQLAlchemyStorage()
