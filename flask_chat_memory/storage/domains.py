@@ -109,6 +109,14 @@ class DomainStorage(Storage):
                 bool(self._storage.delete(key)) for key in builtins.list(self._storage.list(f"{self._folder}/*"))
             )
 
+    def is_name(self, name: object) -> t.TypeGuard[str]:
+        """Tell whether a value, which a client may have sent, can be the name of a document here."""
+        try:
+            self._key(t.cast(str, name))
+        except ValueError:
+            return False
+        return True
+
     def _keys_for(self, pattern: str) -> str:
         """Return a pattern for the keys of the names that a pattern matches, and of some others.
 
