@@ -202,7 +202,8 @@ class ChatMemory(SiteFunctions, Accounts, Remembering, Forgetting):
 
     def _pointer(self, user: str | None, chatbot: str) -> Pointer:
         pointer = Pointer(user, chatbot)
-        adopt_after_login(pointer, self.settings.on_login == "adopt", self._server_plugins, self._announcer())
+        adopt = self.settings.on_login == "adopt"
+        adopt_after_login(pointer, adopt, self._server_plugins, self._known_memories, self._announcer())
         return pointer
 
     def _server_plugins(self) -> cabc.Iterator[tuple[str, ChatMemoryPlugin]]:

@@ -102,6 +102,9 @@ class Remembering(abc.ABC):
         self._guard = _only("memory_guard", self._guard, function)
         return function
 
+    def _known_memories(self, owner: str) -> UserMemories | None:
+        return None if self.settings.storages["user_memory"] is None else self.user_memories(owner)
+
     def _redacting(self) -> RedactionFunction:
         regions = self.settings.redaction
         if regions is None:

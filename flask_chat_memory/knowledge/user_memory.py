@@ -146,6 +146,15 @@ class UserMemories:
         """Forget all memories of the owner; return how many."""
         return sum(self.delete(memory.id) for memory in self.list())
 
+    def move_to(self, target: UserMemories) -> None:
+        """Give all memories to another owner; interrupted anywhere, it can be repeated."""
+        memories = self.list()
+        for memory in memories:
+            target._save(memory)
+            self.delete(memory.id)
+        for surplus in target.list()[target._most :] if memories else ():
+            target.delete(surplus.id)
+
     def _save(self, memory: UserMemory) -> UserMemory:
         document = {name: value for name, value in dataclasses.asdict(memory).items() if name not in ("id", TEXT)}
         self._storage.save(memory.id, {"type": "user_memory", **document, TEXT: memory.text})
