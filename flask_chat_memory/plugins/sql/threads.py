@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import sys
 import typing as t
 
 import sqlalchemy as sa
@@ -41,19 +40,22 @@ class ThreadStatements:
         columns += [thread.c[name] for name in ("title", "pinned", "archived", "configuration")]
         self._this = thread.c.thread_key == _p("thread_key")
         self.find = sa.select(*columns).where(self._this, self._alive)
-        after = sa.and_(
-            thread.c.last_activity <= _p("activity"),
-            sa.or_(thread.c.last_activity < _p("activity"), thread.c.thread_key < _p("before_key")),
-        )
-        self.list = (
+        self._chosen = {
+            "before": sa.and_(
+                thread.c.last_activity <= _p("activity"),
+                sa.or_(thread.c.last_activity < _p("activity"), thread.c.thread_key < _p("before_key")),
+            ),
+            "pinned": thread.c.pinned == _p("pinned"),
+            "archived": thread.c.archived == _p("archived"),
+        }
+        self._list = (
             sa.select(*columns)
-            .where(thread.c.owner == _p("owner"), thread.c.chatbot == _p("chatbot"), self._alive, after)
-            .where(thread.c.pinned.between(_p("least_pinned"), _p("most_pinned")))
-            .where(thread.c.archived.between(_p("least_archived"), _p("most_archived")))
-            # The key, for the index of some databases ends with it.
+            .where(thread.c.owner == _p("owner"), thread.c.chatbot == _p("chatbot"), self._alive)
+            # The key, for the index ends with it.
             .order_by(thread.c.last_activity.desc(), thread.c.thread_key.desc())
             .limit(_p("limit"))
         )
+        self._lists: dict[frozenset[str], sa.Select[t.Any]] = {}
         everything = sa.select(thread.c.thread_key, thread.c.owner, thread.c.chatbot, *columns).where(
             thread.c.thread_key > _p("after_key")
         )
@@ -62,6 +64,13 @@ class ThreadStatements:
             everything.where(thread.c.chatbot == _p("chatbot")).order_by(thread.c.thread_key).limit(CHUNK)
         )
         self._updates: dict[frozenset[str], sa.Update] = {}
+
+    def list(self, names: cabc.Iterable[str]) -> sa.Select[t.Any]:
+        """Return the query for the threads of a scope that meet these conditions: planning more takes time."""
+        chosen = frozenset(names)
+        if chosen not in self._lists:
+            self._lists[chosen] = self._list.where(*(self._chosen[name] for name in sorted(chosen)))
+        return self._lists[chosen]
 
     def update(self, names: cabc.Iterable[str]) -> sa.Update:
         """Return the statement that changes these columns."""
@@ -87,19 +96,19 @@ class SQLThreads(SQLPart, ListsThreads, DescribesThreads, PurgesThreads):
         archived: bool | None = None,
     ) -> list[Thread]:
         check_range(limit, None, None)
+        conditions = {"before": before, "pinned": pinned, "archived": archived}
         parameters = {
             **self._times(),
             "owner": scope.owner,
             "chatbot": scope.chatbot,
-            "activity": before.last_activity if before else sys.float_info.max,
-            "before_key": thread_key(scope, before.thread_id) if before else "",
-            "least_pinned": int(pinned is True),
-            "most_pinned": int(pinned is not False),
-            "least_archived": int(archived is True),
-            "most_archived": int(archived is not False),
+            "activity": before and before.last_activity,
+            "before_key": before and thread_key(scope, before.thread_id),
+            "pinned": int(pinned is True),
+            "archived": int(archived is True),
             "limit": bounded(limit),
         }
-        return [_thread(row) for row in self._database.rows(self._thread_statements.list, parameters)]
+        statement = self._thread_statements.list(name for name, value in conditions.items() if value is not None)
+        return [_thread(row) for row in self._database.rows(statement, parameters)]
 
     def find_thread(self, scope: Scope, thread_id: str) -> Thread | None:
         if not is_thread_id(thread_id):

@@ -21,7 +21,7 @@ class Prepared:
         self._constants = dict(compiled.params)
 
     def values(self, parameters: Parameters) -> list[t.Any]:
-        return [parameters[name] if name in parameters else self._constants[name] for name in self._names]
+        return [*map({**self._constants, **parameters}.__getitem__, self._names)]
 
 
 class Transaction:
