@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc as cabc
 import typing as t
 
 from .asking import NO_QUESTION
@@ -50,13 +51,13 @@ class OwnLines(OwnTurns):
             be replaced, else as for :meth:`turn`.
         """
         location = self._changeable(thread_id) or _refuse(404, NO_QUESTION)
-        question = next((message for message in location.backwards() if message.id == question_id), None)
+        question, late = _find(location, lambda message: message.id == question_id)
         if question is None:
             return self._repeated(location, ChatMessage("user", text), key) or _refuse(404, NO_QUESTION)
         if question.role != "user":
             raise RequestRefused(400, "Only a question can be changed.")
         new = edited(question, text, self._settings.max_message_chars)
-        return self._replace(location, question, new, key, by)
+        return self._replace(location, question, late, new, key, by)
 
     def regenerate(self, *, thread_id: ShownThread = NOT_TOLD, key: str | None = None, by: str | None = None) -> Turn:
         """Ask the last question once more, in its own place: the former answer is hidden.
@@ -68,13 +69,13 @@ class OwnLines(OwnTurns):
             replaced, else as for :meth:`turn`.
         """
         location = self._changeable(thread_id) or _refuse(404, NOTHING)
-        question = next((message for message in location.backwards() if message.role == "user"), None)
+        question, late = _find(location, lambda message: message.role == "user")
         if question is None or location.place is None or not _is_shown(location, thread_id):
             raise RequestRefused(404, NOTHING)
         new = asked_anew(question)
         if question.turn in settle(location.place, [question]).running:
             return self._repeated(location, new, key) or _refuse(409, "This message is still being answered.")
-        return self._replace(location, question, new, key, by)
+        return self._replace(location, question, late, new, key, by)
 
     def switch(self, version: int, thread_id: ShownThread = NOT_TOLD) -> bool:
         """Show the line that holds another version of a question; tell whether there is such a one.
@@ -131,9 +132,15 @@ class OwnLines(OwnTurns):
         return self._location(thread_id)
 
     def _replace(
-        self, location: Location, question: ChatMessage, new: ChatMessage, key: str | None, by: str | None
+        self,
+        location: Location,
+        question: ChatMessage,
+        late: list[ChatMessage],
+        new: ChatMessage,
+        key: str | None,
+        by: str | None,
     ) -> Turn:
-        asked = Question(new, key=key, replaces=sequence_of(question))
+        asked = Question(new, key=key, replaces=sequence_of(question), kept=late)
         return self._take(asked, by, location=location)
 
     def _repeated(self, location: Location, new: ChatMessage, key: str | None) -> Turn | None:
@@ -147,6 +154,27 @@ class OwnLines(OwnTurns):
 
 def _refuse(code: int, sentence: str) -> t.NoReturn:
     raise RequestRefused(code, sentence)
+
+
+def _find(
+    location: Location, is_meant: cabc.Callable[[ChatMessage], bool]
+) -> tuple[ChatMessage | None, list[ChatMessage]]:
+    """Return the newest visible message that is meant, and those after it that answer questions before it."""
+    found: ChatMessage | None = None
+    answers: dict[str | None, list[ChatMessage]] = {}
+    late: list[ChatMessage] = []
+    for message in location.backwards():
+        if found is None and is_meant(message):
+            found = message
+            answers.pop(found.turn, None)
+        elif message.role == "user":
+            of_turn = answers.pop(message.turn, [])
+            late += of_turn if found else []
+        elif found is None and message.turn is not None:
+            answers.setdefault(message.turn, []).append(message)
+        if found is not None and not answers:
+            break
+    return found, sorted(late, key=sequence_of)
 
 
 def _is_shown(location: Location, thread_id: ShownThread) -> bool:

@@ -96,6 +96,33 @@ def test_an_edited_question_begins_a_new_line_from_there(site: Site, conversatio
     assert contents(follow_up) == ["one", "ONE", "zwei", "ZWEI", "four"]
 
 
+@pytest.mark.parametrize("how", ["edit", "regenerate"])
+def test_an_answer_that_came_late_to_an_older_question_stays(site: Site, conversation: Conversation, how: str) -> None:
+    slow = conversation.turn("one")
+    quick = ask(conversation, "two", "TWO")
+    slow.finish("ONE")
+    turn = conversation.edit(id_of(quick), "zwei") if how == "edit" else conversation.regenerate()
+    assert contents(turn) == ["one", "ONE", turn.text]
+    turn.finish("ZWEI")
+    assert texts(site.start()) == ["one", "ONE", turn.text, "ZWEI"]
+    assert conversation.page(10).versions == {5: (2, 5)}
+    assert conversation.switch(2)
+    assert texts(site.start()) == ["one", "ONE", "two", "TWO"]
+    assert conversation.page(10).versions == {2: (2, 5)}
+
+
+def test_of_what_came_after_a_question_only_answers_to_older_ones_stay(site: Site, conversation: Conversation) -> None:
+    slow = conversation.turn("one")
+    edited = conversation.turn("two")
+    later = conversation.turn("three")
+    for turn in (later, slow, edited):
+        turn.finish(turn.text.upper())
+    nobodys = ChatMessage("assistant", "by the way", id="m", turn="of no question", created_at=slow.question.created_at)
+    site.plugin.append_messages(Scope(OWNER), conversation.thread_id, [nobodys])
+    conversation.edit(id_of(edited), "zwei").finish("ZWEI")
+    assert texts(site.start()) == ["one", "ONE", "zwei", "ZWEI"]
+
+
 def test_the_older_line_can_be_switched_to_and_goes_on(site: Site, conversation: Conversation) -> None:
     first = ask(conversation, "one", "ONE")
     ask(conversation, "two", "TWO")
