@@ -146,7 +146,13 @@ def _versions(place: Place, messages: cabc.Iterable[ChatMessage]) -> cabc.Mappin
     if not isinstance(plugin, HidesMessages):
         return {}
     answers = {sequence_of(message) for message in messages if message.role != "user"}
-    return plugin.find_lines(place.scope, place.thread_id).versions(answers)
+    versions = plugin.find_lines(place.scope, place.thread_id).versions(answers)
+    if not versions or place.plugin.options.max_messages is None:
+        return versions
+    # Lines know of messages that are no longer stored, which were older than all others.
+    oldest = min(map(sequence_of, place.load(after=0, limit=1)), default=0)
+    stored = {here: tuple(version for version in all_ if version >= oldest) for here, all_ in versions.items()}
+    return {here: kept for here, kept in stored.items() if len(kept) > 1}
 
 
 def _marks(place: Place) -> cabc.Mapping[str, Mark]:

@@ -84,17 +84,20 @@ class OwnLines(OwnTurns):
         :param thread_id: the thread that the page shows.
         :raises RequestRefused: 400 where nothing can be replaced.
         """
+        location = self._changeable(thread_id)
+        place = location.place if location is not None and _is_shown(location, thread_id) else None
+        if location is None or place is None or place.message_at(version) is None:
+            # A line may know of messages that are no longer stored.
+            return False
         found = False
 
         def show(lines: Lines, last: int) -> Lines | None:
             nonlocal found
-            shown = lines.shown(version, last) if version <= last else None
+            shown = lines.shown(version, last)
             found = shown is not None
             return shown
 
-        location = self._changeable(thread_id)
-        if location is not None and _is_shown(location, thread_id):
-            _change(location, show)
+        _change(location, show)
         return found
 
     def undo(self, turn: str | None = None, thread_id: ShownThread = NOT_TOLD) -> bool:
@@ -108,7 +111,7 @@ class OwnLines(OwnTurns):
         :raises RequestRefused: 400 where nothing can be replaced.
         """
         if turn is None:
-            thread_id, turn = self._taken.pop() if self._taken else (None, None)
+            thread_id, turn = self._taken[-1] if self._taken else (None, None)
         location = self._changeable(thread_id)
         if location is None or turn is None:
             return False
@@ -120,6 +123,7 @@ class OwnLines(OwnTurns):
         while found := _sequences(location, turn, since=hidden[0] if hidden else 0):
             _hide(location, found)
             hidden = found
+        self._taken = [taken for taken in self._taken if taken[1] != turn]
         return bool(hidden)
 
     def _changeable(self, thread_id: ShownThread) -> Location | None:

@@ -13,6 +13,7 @@ from flask_chat_memory import ChatMessage
 from flask_chat_memory import Conversation
 from flask_chat_memory import RequestRefused
 from flask_chat_memory import Scope
+from flask_chat_memory import StorageError
 from flask_chat_memory import Turn
 from flask_chat_memory import UnknownThread
 from flask_chat_memory.live import LEASE
@@ -32,8 +33,13 @@ PICTURE = {"type": "image_url", "image_url": {"url": "data:,"}}
 
 
 @pytest.fixture(params=BUILT_IN)
-def site(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Site:
-    return Site(tmp_path, request.param)
+def plugin(request: pytest.FixtureRequest) -> str:
+    return t.cast(str, request.param)
+
+
+@pytest.fixture
+def site(tmp_path: pathlib.Path, plugin: str) -> Site:
+    return Site(tmp_path, plugin)
 
 
 @pytest.fixture
@@ -64,6 +70,10 @@ def id_of(turn: Turn) -> str:
 def everything(site: Site, conversation: Conversation) -> list[ChatMessage]:
     """Return the messages of all lines."""
     return t.cast("list[ChatMessage]", site.plugin.load_messages(Scope(OWNER), conversation.thread_id, hidden=True))
+
+
+def fail(*arguments: object) -> t.NoReturn:
+    raise StorageError("the store is down")
 
 
 def refused(call: cabc.Callable[[], object]) -> int:
@@ -355,6 +365,27 @@ def test_who_follows_a_turn_that_was_hidden_gets_its_answer(site: Site, conversa
     assert list(follower.stream([])) == ["ONE"]
 
 
+def test_a_version_that_is_no_longer_stored_is_none(tmp_path: pathlib.Path, plugin: str) -> None:
+    site = Site(tmp_path, plugin, OPTIONS={"max_messages": 6})
+    conversation = site.start()
+    for text in ("one", "two"):
+        ask(conversation, text, text.upper())
+    for answer in ("ZWEI", "DEUX"):
+        conversation.regenerate().finish(answer)
+    assert [message.sequence for message in everything(site, conversation)] == [3, 4, 5, 6, 7, 8]
+    assert conversation.page(10).versions == {7: (3, 5, 7)}
+    conversation.regenerate().finish("DUE")
+    assert conversation.page(10).versions == {9: (5, 7, 9)}
+    for gone in (1, 3, 4):
+        assert conversation.switch(gone) is False
+    assert texts(conversation) == ["two", "DUE"]
+    assert conversation.switch(5)
+    assert texts(conversation) == ["two", "ZWEI"]
+    ask(conversation, "three", "THREE")
+    ask(conversation, "four", "FOUR")
+    assert conversation.page(10).versions == {}
+
+
 def test_ones_own_last_turn_is_taken_back(site: Site, conversation: Conversation) -> None:
     ask(conversation, "one", "ONE")
     ask(conversation, "two", "TWO")
@@ -365,6 +396,20 @@ def test_ones_own_last_turn_is_taken_back(site: Site, conversation: Conversation
     assert texts(site.start()) == ["three"]
     assert conversation.undo() is False
     assert site.start().undo() is False
+
+
+def test_a_turn_that_could_not_be_taken_back_is_the_next_one_still(
+    site: Site, conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(conversation, "one", "ONE")
+    ask(conversation, "two", "TWO")
+    with monkeypatch.context() as patch:
+        patch.setattr(site.plugin, "change_lines", fail)
+        with pytest.raises(StorageError):
+            conversation.undo()
+    assert texts(site.start()) == ["one", "ONE", "two", "TWO"]
+    assert conversation.undo()
+    assert texts(site.start()) == ["one", "ONE"]
 
 
 def test_undo_leaves_what_others_have_written_since(site: Site, conversation: Conversation) -> None:
@@ -423,6 +468,14 @@ def test_a_turn_is_taken_back_by_its_id(site: Site, conversation: Conversation) 
     assert site.start().undo(turn.id)
     assert texts(conversation) == ["two", "fine"]
     assert site.start().undo(turn.id) is False
+
+
+def test_a_turn_that_was_taken_back_by_its_id_is_not_the_next_one(conversation: Conversation) -> None:
+    ask(conversation, "one", "ONE")
+    second = ask(conversation, "two", "TWO")
+    assert conversation.undo(second.id)
+    assert conversation.undo()
+    assert texts(conversation) == []
 
 
 def test_undo_finds_the_thread_of_the_turn(tmp_path: pathlib.Path) -> None:

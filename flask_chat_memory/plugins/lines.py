@@ -60,8 +60,8 @@ class Lines:
         The keys are sequences of visible questions that were asked in several versions; the values those of all
         versions, the visible one among them, in their order. A message that both lines hold is none.
 
-        :param answers: sequences of messages that are no questions. Those that both lines hold are passed over, for they
-            may have come late, between the versions of another question.
+        :param answers: sequences of messages that are no questions. Those that both lines hold are passed over, for
+            they may have come late, between the versions of another question.
         """
         found: dict[int, set[int]] = {}
         for line in self.others:
