@@ -42,6 +42,8 @@ class OwnLines(OwnTurns):
     ) -> Turn:
         """Ask another question in the place of one that is seen, which is hidden with all that came after it.
 
+        Late answers to questions before it stay.
+
         :param question_id: of any question of the thread.
         :param text: the new one. Parts of the question that are no text are kept.
         :param thread_id: the thread that the page shows.
