@@ -152,7 +152,7 @@ def _versions(place: Place, messages: cabc.Iterable[ChatMessage]) -> cabc.Mappin
     # Lines know of messages that are no longer stored, which were older than all others.
     oldest = min(map(sequence_of, place.load(after=0, limit=1)), default=0)
     stored = {here: tuple(version for version in all_ if version >= oldest) for here, all_ in versions.items()}
-    return {here: kept for here, kept in stored.items() if len(kept) > 1}
+    return {here: kept for here, kept in stored.items() if here in kept and len(kept) > 1}
 
 
 def _marks(place: Place) -> cabc.Mapping[str, Mark]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import dataclasses
 import typing as t
 
 from .asking import NO_QUESTION
@@ -123,7 +124,7 @@ class OwnLines(OwnTurns):
         hidden: list[int] = []
         # Again until there is nothing left, for the answer may have come meanwhile.
         while found := _sequences(location, turn, since=hidden[0] if hidden else 0):
-            _hide(location, found)
+            _hide(location, found, again=bool(hidden))
             hidden = found
         self._taken = [taken for taken in self._taken if taken[1] != turn]
         return bool(hidden)
@@ -194,8 +195,17 @@ def _change(location: Location, change: ChangeLines) -> None:
         t.cast(HidesMessages, place.plugin).change_lines(place.scope, place.thread_id, change)
 
 
-def _hide(location: Location, sequences: list[int]) -> None:
-    _change(location, lambda lines, last: lines.without(sequences, last))
+def _hide(location: Location, sequences: list[int], again: bool) -> None:
+    """Hide messages of a turn.
+
+    :param again: others of it were hidden before; the line that was left then holds these, too.
+    """
+
+    def hide(lines: Lines, last: int) -> Lines:
+        hidden = lines.without(sequences, last)
+        return dataclasses.replace(hidden, others=lines.others) if again else hidden
+
+    _change(location, hide)
 
 
 def _sequences(location: Location, turn: str, since: int) -> list[int]:

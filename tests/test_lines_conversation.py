@@ -381,8 +381,9 @@ def test_a_version_that_is_no_longer_stored_is_none(tmp_path: pathlib.Path, plug
     assert texts(conversation) == ["two", "DUE"]
     assert conversation.switch(5)
     assert texts(conversation) == ["two", "ZWEI"]
-    ask(conversation, "three", "THREE")
-    ask(conversation, "four", "FOUR")
+    for text in ("three", "four", "five"):
+        ask(conversation, text, text.upper())
+        assert all(here in versions for here, versions in conversation.page(10).versions.items())
     assert conversation.page(10).versions == {}
 
 
@@ -458,6 +459,10 @@ def test_an_answer_that_comes_while_its_turn_is_taken_back_is_hidden_too(
     monkeypatch.setattr(site.plugin, "change_lines", finish_first)
     assert conversation.undo()
     assert texts(site.start()) == []
+    ask(conversation, "next")
+    assert conversation.page(10).versions == {3: (1, 3)}
+    assert conversation.switch(1)
+    assert texts(conversation) == ["mine", "just now"]
 
 
 def test_a_turn_is_taken_back_by_its_id(site: Site, conversation: Conversation) -> None:
