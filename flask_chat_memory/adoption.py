@@ -8,6 +8,7 @@ import typing as t
 
 from .errors import StorageError
 from .knowledge.user_memory import UserMemories
+from .plugins.abilities import ListsThreads
 from .plugins.abilities import MovesThreads
 from .plugins.base import ChatMemoryPlugin
 from .plugins.records import Scope
@@ -57,10 +58,10 @@ def adopt_after_login(
             thread_id = visitor.anonymous_thread(chatbot)
             try:
                 source, target = Scope(anonymous, chatbot), Scope(user, chatbot)
-                there = thread_id is not None and plugin.has_thread(source, thread_id)
+                before = _thread_ids(plugin, source, thread_id)
                 left += _adopt(plugin, source, target, thread_id)
-                if there and not plugin.has_thread(source, t.cast(str, thread_id)):
-                    announce(thread_adopted, owner=user, chatbot=chatbot, thread_id=thread_id, former_owner=anonymous)
+                for adopted in sorted(before - _thread_ids(plugin, source, thread_id)):
+                    announce(thread_adopted, owner=user, chatbot=chatbot, thread_id=adopted, former_owner=anonymous)
             except StorageError:
                 logger.exception("anonymous threads could not be adopted; a later request tries again")
                 left += 1
@@ -91,3 +92,10 @@ def _adopt(plugin: ChatMemoryPlugin, source: Scope, target: Scope, thread_id: st
         plugin.append_messages(target, thread_id, messages, key=f"adopt:{thread_id}")
         plugin.delete_thread(source, thread_id)
     return 0
+
+
+def _thread_ids(plugin: ChatMemoryPlugin, scope: Scope, thread_id: str | None) -> set[str]:
+    """Return the threads of a visitor, as far as they are known."""
+    if isinstance(plugin, ListsThreads):
+        return {thread.id for thread in plugin.list_threads(scope)}
+    return {thread_id} if thread_id is not None and plugin.has_thread(scope, thread_id) else set()

@@ -22,6 +22,7 @@ from .plugins.abilities import KeepsLiveTurns
 from .plugins.records import Appended
 from .plugins.records import LiveTurn
 from .plugins.rules import new_id
+from .plugins.rules import sequence_of
 from .question import Question
 from .repeat import earlier_exchange
 from .short_term.chain import apply_chain
@@ -67,7 +68,7 @@ def stored_turn(
     :raises StorageError: if the store fails.
     """
     plugin, scope = location.plugin, location.scope
-    history = _history(chatbot, location, asked.replaces)
+    history = _history(chatbot, location, asked)
     if location.place is not None:
         settle(location.place, history)
     question = asked.message.replace(id=new_id(), turn=new_id(), created_at=timestamp(plugin.clock()))
@@ -144,14 +145,14 @@ def _earlier_turn(
     )
 
 
-def _history(chatbot: ChatbotSettings, location: Location, before: int | None) -> list[ChatMessage]:
-    """Return what the model sees of the thread.
-
-    :param before: the sequence of a question; what comes after it is not seen.
-    """
+def _history(chatbot: ChatbotSettings, location: Location, asked: Question) -> list[ChatMessage]:
+    """Return what the model sees of the thread."""
 
     def load(limit: int) -> list[ChatMessage]:
-        return location.newest(limit) if before is None else location.load(limit, before)
+        if asked.replaces is None:
+            return location.newest(limit)
+        messages = [*location.load(limit, asked.replaces), *asked.kept]
+        return messages[max(0, len(messages) - limit) :]
 
     return apply_chain(chatbot.short_term, History(load))
 
@@ -164,5 +165,12 @@ def _append(location: Location, question: ChatMessage, answer_id: str, asked: Qu
         return t.cast(Appended, plugin.append_messages(location.scope, thread_id, [question], key=key))
     live = LiveTurn(t.cast(str, question.turn), t.cast(str, question.id), answer_id, plugin.clock() + LEASE)
     return plugin.start_turn(
-        location.scope, thread_id, question, key=key, live=live, title=title, replaces=asked.replaces
+        location.scope,
+        thread_id,
+        question,
+        key=key,
+        live=live,
+        title=title,
+        replaces=asked.replaces,
+        kept=[sequence_of(message) for message in asked.kept],
     )

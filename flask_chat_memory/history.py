@@ -85,7 +85,7 @@ class OwnHistory(Located):
             # A turn that is longer than what was read: there may be older ones.
             cursor = sequence_of(messages[0])
         shown_messages = by_turn(messages[start:])
-        versions, marks = (_versions(place), _marks(place)) if shown_messages else ({}, {})
+        versions, marks = (_versions(place, messages), _marks(place)) if shown_messages else ({}, {})
         return Page(place.thread_id, shown_messages, settled.running, cursor, versions, marks)
 
     def usage(self) -> Usage:
@@ -141,9 +141,18 @@ def _mark(rating: object, comment: object) -> Mark | None:
     return None if mark == Mark() else mark
 
 
-def _versions(place: Place) -> cabc.Mapping[int, cabc.Sequence[int]]:
+def _versions(place: Place, messages: cabc.Iterable[ChatMessage]) -> cabc.Mapping[int, cabc.Sequence[int]]:
     plugin = place.plugin
-    return plugin.find_lines(place.scope, place.thread_id).versions() if isinstance(plugin, HidesMessages) else {}
+    if not isinstance(plugin, HidesMessages):
+        return {}
+    answers = {sequence_of(message) for message in messages if message.role != "user"}
+    versions = plugin.find_lines(place.scope, place.thread_id).versions(answers)
+    if not versions or place.plugin.options.max_messages is None:
+        return versions
+    # Lines know of messages that are no longer stored, which were older than all others.
+    oldest = min(map(sequence_of, place.load(after=0, limit=1)), default=0)
+    stored = {here: tuple(version for version in all_ if version >= oldest) for here, all_ in versions.items()}
+    return {here: kept for here, kept in stored.items() if here in kept and len(kept) > 1}
 
 
 def _marks(place: Place) -> cabc.Mapping[str, Mark]:

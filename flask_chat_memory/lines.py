@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import collections.abc as cabc
 import typing as t
+
+import msgspec
 
 from .asking import NO_QUESTION
 from .asking import repeated_turn
@@ -41,6 +44,8 @@ class OwnLines(OwnTurns):
     ) -> Turn:
         """Ask another question in the place of one that is seen, which is hidden with all that came after it.
 
+        Late answers to questions before it stay.
+
         :param question_id: of any question of the thread.
         :param text: the new one. Parts of the question that are no text are kept.
         :param thread_id: the thread that the page shows.
@@ -50,13 +55,13 @@ class OwnLines(OwnTurns):
             be replaced, else as for :meth:`turn`.
         """
         location = self._changeable(thread_id) or _refuse(404, NO_QUESTION)
-        question = next((message for message in location.backwards() if message.id == question_id), None)
+        question, late = _find(location, lambda message: message.id == question_id)
         if question is None:
             return self._repeated(location, ChatMessage("user", text), key) or _refuse(404, NO_QUESTION)
         if question.role != "user":
             raise RequestRefused(400, "Only a question can be changed.")
         new = edited(question, text, self._settings.max_message_chars)
-        return self._replace(location, question, new, key, by)
+        return self._replace(location, question, late, new, key, by)
 
     def regenerate(self, *, thread_id: ShownThread = NOT_TOLD, key: str | None = None, by: str | None = None) -> Turn:
         """Ask the last question once more, in its own place: the former answer is hidden.
@@ -68,13 +73,13 @@ class OwnLines(OwnTurns):
             replaced, else as for :meth:`turn`.
         """
         location = self._changeable(thread_id) or _refuse(404, NOTHING)
-        question = next((message for message in location.backwards() if message.role == "user"), None)
+        question, late = _find(location, lambda message: message.role == "user")
         if question is None or location.place is None or not _is_shown(location, thread_id):
             raise RequestRefused(404, NOTHING)
         new = asked_anew(question)
         if question.turn in settle(location.place, [question]).running:
             return self._repeated(location, new, key) or _refuse(409, "This message is still being answered.")
-        return self._replace(location, question, new, key, by)
+        return self._replace(location, question, late, new, key, by)
 
     def switch(self, version: int, thread_id: ShownThread = NOT_TOLD) -> bool:
         """Show the line that holds another version of a question; tell whether there is such a one.
@@ -83,17 +88,20 @@ class OwnLines(OwnTurns):
         :param thread_id: the thread that the page shows.
         :raises RequestRefused: 400 where nothing can be replaced.
         """
+        location = self._changeable(thread_id)
+        place = location.place if location is not None and _is_shown(location, thread_id) else None
+        if location is None or place is None or place.message_at(version) is None:
+            # A line may know of messages that are no longer stored.
+            return False
         found = False
 
         def show(lines: Lines, last: int) -> Lines | None:
             nonlocal found
-            shown = lines.shown(version, last) if version <= last else None
+            shown = lines.shown(version, last)
             found = shown is not None
             return shown
 
-        location = self._changeable(thread_id)
-        if location is not None and _is_shown(location, thread_id):
-            _change(location, show)
+        _change(location, show)
         return found
 
     def undo(self, turn: str | None = None, thread_id: ShownThread = NOT_TOLD) -> bool:
@@ -107,7 +115,7 @@ class OwnLines(OwnTurns):
         :raises RequestRefused: 400 where nothing can be replaced.
         """
         if turn is None:
-            thread_id, turn = self._taken.pop() if self._taken else (None, None)
+            thread_id, turn = self._taken[-1] if self._taken else (None, None)
         location = self._changeable(thread_id)
         if location is None or turn is None:
             return False
@@ -117,8 +125,9 @@ class OwnLines(OwnTurns):
         hidden: list[int] = []
         # Again until there is nothing left, for the answer may have come meanwhile.
         while found := _sequences(location, turn, since=hidden[0] if hidden else 0):
-            _hide(location, found)
+            _hide(location, found, again=bool(hidden))
             hidden = found
+        self._taken = [taken for taken in self._taken if taken[1] != turn]
         return bool(hidden)
 
     def _changeable(self, thread_id: ShownThread) -> Location | None:
@@ -131,9 +140,15 @@ class OwnLines(OwnTurns):
         return self._location(thread_id)
 
     def _replace(
-        self, location: Location, question: ChatMessage, new: ChatMessage, key: str | None, by: str | None
+        self,
+        location: Location,
+        question: ChatMessage,
+        late: list[ChatMessage],
+        new: ChatMessage,
+        key: str | None,
+        by: str | None,
     ) -> Turn:
-        asked = Question(new, key=key, replaces=sequence_of(question))
+        asked = Question(new, key=key, replaces=sequence_of(question), kept=late)
         return self._take(asked, by, location=location)
 
     def _repeated(self, location: Location, new: ChatMessage, key: str | None) -> Turn | None:
@@ -149,6 +164,27 @@ def _refuse(code: int, sentence: str) -> t.NoReturn:
     raise RequestRefused(code, sentence)
 
 
+def _find(
+    location: Location, is_meant: cabc.Callable[[ChatMessage], bool]
+) -> tuple[ChatMessage | None, list[ChatMessage]]:
+    """Return the newest visible message that is meant, and those after it that answer questions before it."""
+    found: ChatMessage | None = None
+    answers: dict[str | None, list[ChatMessage]] = {}
+    late: list[ChatMessage] = []
+    for message in location.backwards():
+        if found is None and is_meant(message):
+            found = message
+            answers.pop(found.turn, None)
+        elif message.role == "user":
+            of_turn = answers.pop(message.turn, [])
+            late += of_turn if found else []
+        elif found is None and message.turn is not None:
+            answers.setdefault(message.turn, []).append(message)
+        if found is not None and not answers:
+            break
+    return found, sorted(late, key=sequence_of)
+
+
 def _is_shown(location: Location, thread_id: ShownThread) -> bool:
     """Tell whether the thread is that of the page: with one for each owner, the page may be older than it."""
     return thread_id is NOT_TOLD or thread_id == location.thread_id
@@ -160,8 +196,17 @@ def _change(location: Location, change: ChangeLines) -> None:
         t.cast(HidesMessages, place.plugin).change_lines(place.scope, place.thread_id, change)
 
 
-def _hide(location: Location, sequences: list[int]) -> None:
-    _change(location, lambda lines, last: lines.without(sequences, last))
+def _hide(location: Location, sequences: list[int], again: bool) -> None:
+    """Hide messages of a turn.
+
+    :param again: others of it were hidden before; the line that was left then holds these, too.
+    """
+
+    def hide(lines: Lines, last: int) -> Lines:
+        hidden = lines.without(sequences, last)
+        return msgspec.structs.replace(hidden, others=lines.others) if again else hidden
+
+    _change(location, hide)
 
 
 def _sequences(location: Location, turn: str, since: int) -> list[int]:

@@ -33,6 +33,11 @@ class Place(msgspec.Struct, frozen=True):
             return self.plugin.load_messages(self.scope, self.thread_id, after=after, limit=limit, hidden=True)
         return self.plugin.load_messages(self.scope, self.thread_id, after=after, limit=limit)
 
+    def message_at(self, sequence: int) -> ChatMessage | None:
+        """Return the message with this number, of any line, if it is still there."""
+        stored = self.load(after=sequence - 1, limit=1)
+        return stored[0] if stored and stored[0].sequence == sequence else None
+
     def end(self, turn: str, question_id: str, batch: list[ChatMessage]) -> Appended | None:
         """Store the answer of a turn, unless somebody else has ended it or the question is gone."""
         key = f"answer:{turn}"

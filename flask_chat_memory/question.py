@@ -40,6 +40,7 @@ class Question(msgspec.Struct, frozen=True):
     :param key: the client's name for the question, which tells a repeat.
     :param thread_id: the thread that the page shows.
     :param replaces: the sequence of the question in whose place it is asked.
+    :param kept: messages after that one which answer questions before it.
     """
 
     message: ChatMessage
@@ -47,6 +48,7 @@ class Question(msgspec.Struct, frozen=True):
     key: str | None = None
     thread_id: ShownThread = NOT_TOLD
     replaces: int | None = None
+    kept: cabc.Sequence[ChatMessage] = ()
 
 
 def read_question(

@@ -20,7 +20,7 @@ def earlier_exchange(place: Place, sequence: int, text: str) -> tuple[ChatMessag
     :raises RequestRefused: 409 if it was another text, is no longer stored, or is being answered where nobody can
         follow it.
     """
-    question = _message_at(place, sequence)
+    question = place.message_at(sequence)
     if question is None:
         raise RequestRefused(409, "This message was already answered, and the answer is no longer stored.")
     if question.text != text:
@@ -37,10 +37,4 @@ def asked_under(place: Place, key: str) -> ChatMessage | None:
     known = place.plugin.append_messages(place.scope, place.thread_id, [], key=f"question:{key}")
     if known is None or not known.repeated:
         return None
-    return _message_at(msgspec.structs.replace(place, thread_id=known.thread_id), known.sequence)
-
-
-def _message_at(place: Place, sequence: int) -> ChatMessage | None:
-    """Return the message with this number, if it is still there."""
-    stored = place.load(after=sequence - 1, limit=1)
-    return stored[0] if stored and stored[0].sequence == sequence else None
+    return msgspec.structs.replace(place, thread_id=known.thread_id).message_at(known.sequence)

@@ -14,6 +14,7 @@ from .plugins.abilities import SearchesMessages
 from .plugins.folding import fold
 from .threads import lister
 from .threads import unable
+from .values import clean
 
 MAX_TEXT = 200
 """Characters that can be searched for."""
@@ -69,7 +70,7 @@ class OwnSearch(Located):
             raise unable(plugin, "search messages", SearchesMessages)
         threads = lister(plugin).list_threads(scope)
         search = plugin.search_messages(scope, text, limit=limit + 1)
-        folded = fold(text)
+        folded = fold(clean(text))
         in_thread = {
             thread_id: [found.message for found in hits]
             for thread_id, hits in itertools.groupby(search.found, key=lambda found: found.thread_id)

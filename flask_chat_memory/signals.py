@@ -17,7 +17,7 @@ thread_created = _signals.signal("thread_created", "The first question of a thre
 turn_started = _signals.signal("turn_started", "A question was taken; its answer is to come.")
 turn_finished = _signals.signal("turn_finished", "A turn ended, whichever way.")
 thread_deleted = _signals.signal("thread_deleted", "A visitor or the site deleted a thread.")
-thread_adopted = _signals.signal("thread_adopted", "The thread of a visitor who logged in became the user's.")
+thread_adopted = _signals.signal("thread_adopted", "A thread of a visitor who logged in became the user's.")
 storage_unavailable = _signals.signal("storage_unavailable", "A question or an answer could not be stored.")
 
 

@@ -51,7 +51,8 @@ class Turn(Answering):
     :ivar repeated: the question was asked before, and no model needs to be called: ``answer`` is what was answered
         then, or None while that is going on; then :meth:`stream` and :meth:`response` follow it.
     :ivar afterwards: is called once when the answer is stored.
-    :ivar notice: ``not-stored`` if the store was down and the turn goes on without it.
+    :ivar notice: why nothing is stored: ``not-stored`` if the store was down and the turn goes on without it,
+        ``temporary`` if the visitor wanted it so.
     """
 
     def __init__(

@@ -13,6 +13,7 @@ from flask_chat_memory import ChatMessage
 from flask_chat_memory import Conversation
 from flask_chat_memory import RequestRefused
 from flask_chat_memory import Scope
+from flask_chat_memory import StorageError
 from flask_chat_memory import Turn
 from flask_chat_memory import UnknownThread
 from flask_chat_memory.live import LEASE
@@ -32,8 +33,13 @@ PICTURE = {"type": "image_url", "image_url": {"url": "data:,"}}
 
 
 @pytest.fixture(params=BUILT_IN)
-def site(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Site:
-    return Site(tmp_path, request.param)
+def plugin(request: pytest.FixtureRequest) -> str:
+    return t.cast(str, request.param)
+
+
+@pytest.fixture
+def site(tmp_path: pathlib.Path, plugin: str) -> Site:
+    return Site(tmp_path, plugin)
 
 
 @pytest.fixture
@@ -66,6 +72,10 @@ def everything(site: Site, conversation: Conversation) -> list[ChatMessage]:
     return t.cast("list[ChatMessage]", site.plugin.load_messages(Scope(OWNER), conversation.thread_id, hidden=True))
 
 
+def fail(*arguments: object) -> t.NoReturn:
+    raise StorageError("the store is down")
+
+
 def refused(call: cabc.Callable[[], object]) -> int:
     """Return the code with which a call is refused."""
     with pytest.raises(RequestRefused) as caught:
@@ -94,6 +104,33 @@ def test_an_edited_question_begins_a_new_line_from_there(site: Site, conversatio
     ]
     follow_up = conversation.turn("four")
     assert contents(follow_up) == ["one", "ONE", "zwei", "ZWEI", "four"]
+
+
+@pytest.mark.parametrize("how", ["edit", "regenerate"])
+def test_an_answer_that_came_late_to_an_older_question_stays(site: Site, conversation: Conversation, how: str) -> None:
+    slow = conversation.turn("one")
+    quick = ask(conversation, "two", "TWO")
+    slow.finish("ONE")
+    turn = conversation.edit(id_of(quick), "zwei") if how == "edit" else conversation.regenerate()
+    assert contents(turn) == ["one", "ONE", turn.text]
+    turn.finish("ZWEI")
+    assert texts(site.start()) == ["one", "ONE", turn.text, "ZWEI"]
+    assert conversation.page(10).versions == {5: (2, 5)}
+    assert conversation.switch(2)
+    assert texts(site.start()) == ["one", "ONE", "two", "TWO"]
+    assert conversation.page(10).versions == {2: (2, 5)}
+
+
+def test_of_what_came_after_a_question_only_answers_to_older_ones_stay(site: Site, conversation: Conversation) -> None:
+    slow = conversation.turn("one")
+    edited = conversation.turn("two")
+    later = conversation.turn("three")
+    for turn in (later, slow, edited):
+        turn.finish(turn.text.upper())
+    nobodys = ChatMessage("assistant", "by the way", id="m", turn="of no question", created_at=slow.question.created_at)
+    site.plugin.append_messages(Scope(OWNER), conversation.thread_id, [nobodys])
+    conversation.edit(id_of(edited), "zwei").finish("ZWEI")
+    assert texts(site.start()) == ["one", "ONE", "zwei", "ZWEI"]
 
 
 def test_the_older_line_can_be_switched_to_and_goes_on(site: Site, conversation: Conversation) -> None:
@@ -328,6 +365,28 @@ def test_who_follows_a_turn_that_was_hidden_gets_its_answer(site: Site, conversa
     assert list(follower.stream([])) == ["ONE"]
 
 
+def test_a_version_that_is_no_longer_stored_is_none(tmp_path: pathlib.Path, plugin: str) -> None:
+    site = Site(tmp_path, plugin, OPTIONS={"max_messages": 6})
+    conversation = site.start()
+    for text in ("one", "two"):
+        ask(conversation, text, text.upper())
+    for answer in ("ZWEI", "DEUX"):
+        conversation.regenerate().finish(answer)
+    assert [message.sequence for message in everything(site, conversation)] == [3, 4, 5, 6, 7, 8]
+    assert conversation.page(10).versions == {7: (3, 5, 7)}
+    conversation.regenerate().finish("DUE")
+    assert conversation.page(10).versions == {9: (5, 7, 9)}
+    for gone in (1, 3, 4):
+        assert conversation.switch(gone) is False
+    assert texts(conversation) == ["two", "DUE"]
+    assert conversation.switch(5)
+    assert texts(conversation) == ["two", "ZWEI"]
+    for text in ("three", "four", "five"):
+        ask(conversation, text, text.upper())
+        assert all(here in versions for here, versions in conversation.page(10).versions.items())
+    assert conversation.page(10).versions == {}
+
+
 def test_ones_own_last_turn_is_taken_back(site: Site, conversation: Conversation) -> None:
     ask(conversation, "one", "ONE")
     ask(conversation, "two", "TWO")
@@ -338,6 +397,20 @@ def test_ones_own_last_turn_is_taken_back(site: Site, conversation: Conversation
     assert texts(site.start()) == ["three"]
     assert conversation.undo() is False
     assert site.start().undo() is False
+
+
+def test_a_turn_that_could_not_be_taken_back_is_the_next_one_still(
+    site: Site, conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(conversation, "one", "ONE")
+    ask(conversation, "two", "TWO")
+    with monkeypatch.context() as patch:
+        patch.setattr(site.plugin, "change_lines", fail)
+        with pytest.raises(StorageError):
+            conversation.undo()
+    assert texts(site.start()) == ["one", "ONE", "two", "TWO"]
+    assert conversation.undo()
+    assert texts(site.start()) == ["one", "ONE"]
 
 
 def test_undo_leaves_what_others_have_written_since(site: Site, conversation: Conversation) -> None:
@@ -386,6 +459,10 @@ def test_an_answer_that_comes_while_its_turn_is_taken_back_is_hidden_too(
     monkeypatch.setattr(site.plugin, "change_lines", finish_first)
     assert conversation.undo()
     assert texts(site.start()) == []
+    ask(conversation, "next")
+    assert conversation.page(10).versions == {3: (1, 3)}
+    assert conversation.switch(1)
+    assert texts(conversation) == ["mine", "just now"]
 
 
 def test_a_turn_is_taken_back_by_its_id(site: Site, conversation: Conversation) -> None:
@@ -396,6 +473,14 @@ def test_a_turn_is_taken_back_by_its_id(site: Site, conversation: Conversation) 
     assert site.start().undo(turn.id)
     assert texts(conversation) == ["two", "fine"]
     assert site.start().undo(turn.id) is False
+
+
+def test_a_turn_that_was_taken_back_by_its_id_is_not_the_next_one(conversation: Conversation) -> None:
+    ask(conversation, "one", "ONE")
+    second = ask(conversation, "two", "TWO")
+    assert conversation.undo(second.id)
+    assert conversation.undo()
+    assert texts(conversation) == []
 
 
 def test_undo_finds_the_thread_of_the_turn(tmp_path: pathlib.Path) -> None:

@@ -223,6 +223,19 @@ def test_adoption_is_told(new_site: MakeSite) -> None:
     assert facts == {"owner": "user:ann", "chatbot": "default", "thread_id": thread_id}
 
 
+def test_the_adoption_of_each_thread_is_told(new_site: MakeSite) -> None:
+    site = new_site(login=True, CHAT_MEMORY_OPTIONS={"threads": "many"})
+    browser = site.browser()
+    browser.ask("one")
+    browser.new_chat()
+    browser.ask("two")
+    ids = [thread["id"] for thread in browser.threads()]
+    with heard(site.app, signals.thread_adopted) as told:
+        browser.login("ann")
+        browser.history()
+    assert sorted(facts["thread_id"] for _, facts in told) == sorted(ids)
+
+
 def test_a_receiver_that_fails_is_logged_and_changes_nothing(
     tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
 ) -> None:

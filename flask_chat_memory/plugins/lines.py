@@ -52,36 +52,41 @@ class Lines(msgspec.Struct, frozen=True):
     def sees(self, sequence: int) -> bool:
         return _holds(self.visible, sequence)
 
-    def versions(self) -> dict[int, tuple[int, ...]]:
+    def versions(self, answers: cabc.Container[int] = ()) -> dict[int, tuple[int, ...]]:
         """Return where other lines part from the visible one.
 
         The keys are sequences of visible questions that were asked in several versions; the values those of all
         versions, the visible one among them, in their order. A message that both lines hold is none.
+
+        :param answers: sequences of messages that are no questions. Those that both lines hold are passed over, for
+            they may have come late, between the versions of another question.
         """
         found: dict[int, set[int]] = {}
         for line in self.others:
-            here, there = _parting(self.visible, line)
+            here, there = _parting(self.visible, line, answers)
             if here is None or there is None or _holds(line, here) or self.sees(there):
                 # One line lacks what the other goes on with.
                 continue
             found.setdefault(here, {here}).add(there)
         return {here: tuple(sorted(versions)) for here, versions in found.items()}
 
-    def replaced(self, sequence: int, last: int) -> Lines:
+    def replaced(self, sequence: int, last: int, kept: cabc.Collection[int] = ()) -> Lines:
         """Return the lines after a question is asked in the place of an older one.
 
         That one is hidden with all that came after it.
 
         :param sequence: of the older question.
         :param last: the highest sequence so far.
+        :param kept: sequences of messages after it that stay: late answers to questions before it.
         """
-        return self._leaving(_joined([*_before(self.visible, sequence), (last + 1, None)]), last)
+        late = [(other, other) for other in sorted(kept) if sequence < other <= last and self.sees(other)]
+        return self._leaving(_joined([*_before(self.visible, sequence), *late, (last + 1, None)]), last)
 
     def without(self, sequences: cabc.Collection[int], last: int) -> Lines:
         """Return the lines after visible messages are hidden."""
         kept = _closed(self.visible, last)
         for sequence in sequences:
-            kept = (*_before(kept, sequence), *_after(kept, sequence))
+            kept = _lacking(kept, sequence)
         return self._leaving(_joined([*kept, (last + 1, None)]), last)
 
     def shown(self, sequence: int, last: int) -> Lines | None:
@@ -180,8 +185,22 @@ def _joined(ranges: cabc.Iterable[Range]) -> Line:
     return tuple(line)
 
 
-def _parting(line: Line, other: Line) -> tuple[int | None, int | None]:
+def _lacking(line: Line, sequence: int) -> Line:
+    return (*_before(line, sequence), *_after(line, sequence))
+
+
+def _parting(line: Line, other: Line, answers: cabc.Container[int]) -> tuple[int | None, int | None]:
     """Return the first sequence of each line that follows on what both begin with; None where that is all of it."""
+    while True:
+        firsts = _firsts(line, other)
+        known = [first for first in firsts if first is not None and first in answers]
+        late = next((first for first in known if _holds(line, first) and _holds(other, first)), None)
+        if late is None:
+            return firsts
+        line, other = _lacking(line, late), _lacking(other, late)
+
+
+def _firsts(line: Line, other: Line) -> tuple[int | None, int | None]:
     ours, theirs = list(line), list(other)
     while ours and theirs and ours[0] == theirs[0]:
         del ours[0], theirs[0]

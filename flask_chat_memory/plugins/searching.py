@@ -8,6 +8,7 @@ import typing as t
 
 from ..errors import CorruptRecord
 from ..message import ChatMessage
+from ..values import clean
 from .folding import fold
 from .folding import searched_text
 from .records import Found
@@ -44,7 +45,7 @@ def search_by_reading(plugin: Readable, scope: Scope, text: str, limit: int | No
     :param most: stop after so many messages have been read.
     """
     check_range(limit, None, None)
-    wanted = fold(text)
+    wanted = fold(clean(text))
     found: list[Found] = []
     read, complete = 0, True
     if not wanted or limit == 0:

@@ -46,6 +46,7 @@ class KeepsLiveTurns(abc.ABC):
         only_into: str | None = None,
         title: str | None = None,
         replaces: int | None = None,
+        kept: cabc.Collection[int] = (),
     ) -> Appended:
         """Append the question and start the live record, unless the key is known already.
 
@@ -54,6 +55,7 @@ class KeepsLiveTurns(abc.ABC):
         :param replaces: only where messages can be hidden: the sequence of the question in whose place this one is
             asked (:meth:`Lines.replaced`). The question is stored only while that one is visible in the named thread;
             else nothing is written, and the result has the sequence 0. Looked at after ``key``.
+        :param kept: messages that stay where a question is replaced, by their sequences.
         """
 
     @abc.abstractmethod

@@ -57,13 +57,14 @@ class WithLiveTurns(Wrapping, KeepsLiveTurns):
         only_into: str | None = None,
         title: str | None = None,
         replaces: int | None = None,
+        kept: cabc.Collection[int] = (),
     ) -> Appended:
         check_append(thread_id, key)
         sealed_title = self._seal_title(scope, thread_id, check_changes({"title": title})["title"])
         start = functools.partial(self._wrapped.start_turn, scope, thread_id, key=key, live=live, title=sealed_title)
 
         def write(sealed: list[ChatMessage], **only: str) -> Appended:
-            return t.cast(Appended, start(*sealed, replaces=replaces, **only))
+            return t.cast(Appended, start(*sealed, replaces=replaces, kept=kept, **only))
 
         if replaces is not None:
             # It goes to no other thread.

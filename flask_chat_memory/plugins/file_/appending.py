@@ -40,6 +40,7 @@ class Batch:
     :param ended: a turn that ends, whether or not the batch is written.
     :param title: of the thread, if the batch makes it.
     :param replaces: the sequence of the question in whose place it stands.
+    :param kept: sequences of messages that stay then.
     :param marks: of its messages, by their ids; for a thread that there is.
     """
 
@@ -52,6 +53,7 @@ class Batch:
     ended: str | None = None
     title: str | None = None
     replaces: int | None = None
+    kept: cabc.Collection[int] = ()
     marks: cabc.Mapping[str, Mark] = dataclasses.field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -65,7 +67,7 @@ class Batch:
         """
         lines, first = notes.lines, last + 1
         if self.replaces is not None:
-            lines = lines.replaced(self.replaces, last)
+            lines = lines.replaced(self.replaces, last, self.kept)
         if question is not None:
             lines = lines.placed(first, last + len(self.entries), question)
         places = {message.id: first + place for place, message in enumerate(self.messages)}

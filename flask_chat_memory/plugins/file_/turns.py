@@ -52,10 +52,11 @@ class FileTurns(InFolder, CurrentThread, KeepsLiveTurns, abc.ABC):
         only_into: str | None = None,
         title: str | None = None,
         replaces: int | None = None,
+        kept: cabc.Collection[int] = (),
     ) -> Appended:
         check_append(thread_id, key)
         title = check_changes({"title": title})["title"]
-        batch = Batch([question], key=key, only_into=only_into, started=live, title=title, replaces=replaces)
+        batch = Batch([question], key=key, only_into=only_into, started=live, title=title, replaces=replaces, kept=kept)
         with self._writing(scope) as writer:
             return t.cast(Appended, writer.append(scope, thread_id, batch))
 

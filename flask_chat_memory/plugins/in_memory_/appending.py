@@ -36,6 +36,7 @@ class Appending:
         reply_to: str | None = None,
         only_into: str | None = None,
         replaces: int | None = None,
+        kept: cabc.Collection[int] = (),
     ) -> Appended | None:
         named, thread = thread_id, self._threads.alive(scope, thread_id)
         if thread is None and self.options.threads == "one":
@@ -57,7 +58,7 @@ class Appending:
         thread = self._threads.open(scope, thread_id)
         first = thread.sequence + 1
         if replaces is not None:
-            thread.lines = thread.lines.replaced(replaces, thread.sequence)
+            thread.lines = thread.lines.replaced(replaces, thread.sequence, kept)
         batch = [message.numbered(first + place) for place, message in enumerate(copies)]
         thread.sequence += len(batch)
         if question is not None:

@@ -32,12 +32,15 @@ class InMemoryTurns(Appending, KeepsLiveTurns):
         only_into: str | None = None,
         title: str | None = None,
         replaces: int | None = None,
+        kept: cabc.Collection[int] = (),
     ) -> Appended:
         check_append(thread_id, key)
         title = check_changes({"title": title})["title"]
         with self.lock:
             makes_thread = self._threads.alive(scope, thread_id) is None
-            written = self._append(scope, thread_id, [question], key=key, only_into=only_into, replaces=replaces)
+            written = self._append(
+                scope, thread_id, [question], key=key, only_into=only_into, replaces=replaces, kept=kept
+            )
             appended = t.cast(Appended, written)
             if appended.sequence and not appended.repeated:
                 thread = self._threads.of_scopes[scope][appended.thread_id]

@@ -16,15 +16,19 @@ local function add(thread, messages, key)
 end
 
 -- Cuts a thread that is closed at the first question at or after the limit; keeps the newest turn, and those that are
--- being answered.
-local function trim(thread)
+-- being answered: of them, ended is the live record of one that was so until now.
+local function trim(thread, ended)
     local messages, found = thread.key .. ':messages', thread.key .. ':found'
     local count = given.max_messages and thread.head[QUESTION] > 0 and redis.call('LLEN', messages) - 1
     if not count or count <= given.max_messages then
         return
     end
     local excess, kept = count - given.max_messages, thread.head[QUESTION]
+    local records = {ended}
     for _, record in pairs(thread.head[LIVE]) do
+        records[#records + 1] = record
+    end
+    for _, record in ipairs(records) do
         if record[1] > now then
             kept = math.min(kept, record[2])
         end

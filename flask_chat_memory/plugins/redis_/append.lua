@@ -80,14 +80,15 @@ if not thread.alive then
     end
 end
 touch(thread, true, current)
-local first = add(thread, given.messages, given.key)
+local first, ended = add(thread, given.messages, given.key), nil
 if given.begins then
     local turn, lease, ids = unpack(given.begins)
     thread.head[LIVE][turn] = {lease, first, ids, '', false}
 elseif given.ends then
+    ended = thread.head[LIVE][given.ends]
     thread.head[LIVE][given.ends] = nil
 end
 close(thread)
-trim(thread)
+trim(thread, ended)
 count()
 return {thread.head[ID], first, 0}

@@ -53,13 +53,14 @@ class RedisTurns(RedisCalls, KeepsLiveTurns, abc.ABC):
         only_into: str | None = None,
         title: str | None = None,
         replaces: int | None = None,
+        kept: cabc.Collection[int] = (),
     ) -> Appended:
         begins = {
             "begins": [clean(live.turn), float(live.lease), [live.question_id, live.answer_id]],
             "title": check_changes({"title": title})["title"],
             "replaces": bounded(replaces),
         }
-        return t.cast(Appended, self._append(scope, thread_id, [question], key, None, only_into, **begins))
+        return t.cast(Appended, self._append(scope, thread_id, [question], key, None, only_into, kept, **begins))
 
     def renew_turns(self, turns: cabc.Collection[Renewal], lease: float) -> set[str]:
         # The keys of several scopes can be in one script, unless they are on several servers.
@@ -104,6 +105,7 @@ class RedisTurns(RedisCalls, KeepsLiveTurns, abc.ABC):
         key: str | None,
         reply_to: str | None = None,
         only_into: str | None = None,
+        kept: cabc.Collection[int] = (),
         **turn: t.Any,
     ) -> Appended | None:
         check_append(thread_id, key)
@@ -131,7 +133,7 @@ class RedisTurns(RedisCalls, KeepsLiveTurns, abc.ABC):
             if reply_to is not None:
                 lines = lines.placed(last + 1, last + len(messages), question)
             elif lines.sees(question):
-                lines = lines.replaced(question, last)
+                lines = lines.replaced(question, last, kept)
             else:
                 return appended
             given |= {"seen": seen.decode(), "lines": lines.to_json()}

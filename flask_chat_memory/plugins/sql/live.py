@@ -34,10 +34,19 @@ class SQLLiveTurns(SQLPart, KeepsLiveTurns):
         only_into: str | None = None,
         title: str | None = None,
         replaces: int | None = None,
+        kept: cabc.Collection[int] = (),
     ) -> Appended:
         title = check_changes({"title": title})["title"]
         append = Append(
-            scope, thread_id, [question], key, only_into=only_into, begins=live, title=title, replaces=replaces
+            scope,
+            thread_id,
+            [question],
+            key,
+            only_into=only_into,
+            begins=live,
+            title=title,
+            replaces=replaces,
+            kept=kept,
         )
         return t.cast(Appended, self._append(append))
 

@@ -132,6 +132,7 @@ class Append(t.NamedTuple):
     :param ends: the turn whose live record is removed, also if the question is gone.
     :param title: of the thread, if it is made for the batch.
     :param replaces: the sequence of the question in whose place the batch is asked.
+    :param kept: sequences of messages that stay then.
     """
 
     scope: Scope
@@ -144,6 +145,7 @@ class Append(t.NamedTuple):
     ends: str | None = None
     title: str | None = None
     replaces: int | None = None
+    kept: cabc.Collection[int] = ()
 
 
 class ThreadRow(t.NamedTuple):

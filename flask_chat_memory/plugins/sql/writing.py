@@ -76,7 +76,8 @@ class Writer(ThreadRows):
         """Keep in which lines a batch is that was just added to the thread."""
         first, last = thread.sequence + 1, thread.sequence + len(append.messages)
         if append.replaces is not None:
-            self.show(thread.key, lines_of(thread.lines, thread.key).replaced(append.replaces, thread.sequence))
+            lines = lines_of(thread.lines, thread.key)
+            self.show(thread.key, lines.replaced(append.replaces, thread.sequence, append.kept))
         elif thread.lines is not None and thread.question is not None:
             self.show(thread.key, lines_of(thread.lines, thread.key).placed(first, last, thread.question))
 

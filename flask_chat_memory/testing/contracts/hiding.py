@@ -165,6 +165,17 @@ class HidesMessagesContract:
         show(plugin, 3)
         assert texts(plugin.load_messages(OWNER, THREAD))[2:] == ["question 2", "answer 2"]
 
+    def test_what_stays_where_a_question_is_replaced(self, make_plugin: MakePlugin) -> None:
+        plugin = with_turns(make_plugin)
+        for name in ("1", "2"):
+            start(plugin, name)
+        for name in ("2", "1"):
+            end(plugin, name)
+        assert start(plugin, "3", replaces=2, kept=[4]) == Appended(THREAD, 5)
+        assert sequences(plugin.load_messages(OWNER, THREAD)) == [1, 4, 5]
+        assert start(plugin, "4", replaces=5, kept=[1, 3, 6, 99]) == Appended(THREAD, 6)
+        assert sequences(plugin.load_messages(OWNER, THREAD)) == [1, 4, 6]
+
     def test_a_question_in_the_place_of_one_that_is_not_seen_is_not_stored(self, make_plugin: MakePlugin) -> None:
         plugin = with_turns(make_plugin, expiry=EXPIRY)
         plugin.append_messages(OWNER, THREAD, [*exchange("1"), *exchange("2")])

@@ -218,6 +218,15 @@ class LiveTurnsContract(RenewingContract):
         plugin.append_messages(OWNER, THREAD, exchange("4"))
         assert texts(plugin.load_messages(OWNER, THREAD)) == ["question 4", "answer 4"]
 
+    def test_the_cap_on_messages_spares_a_turn_that_ends(self, make_plugin: MakePlugin) -> None:
+        plugin, _ = with_live_turns(make_plugin, max_messages=2)
+        for name in ("1", "2"):
+            start(plugin, name)
+        end(plugin, "2")
+        end(plugin, "1")
+        expected = ["question 1", "question 2", "answer 2", "answer 1"]
+        assert texts(plugin.load_messages(OWNER, THREAD)) == expected
+
     def test_the_cap_on_threads_spares_a_running_turn(self, make_plugin: MakePlugin) -> None:
         plugin, clock = with_live_turns(make_plugin, threads="many", max_threads=2)
         start(plugin, "1", thread_id="thread-1")

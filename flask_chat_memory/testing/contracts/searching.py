@@ -36,6 +36,7 @@ FOLDED = {
     "한국어 문장": "국어",
     "Ἀθῆναι": "αθηναι",
     "Ёлка и йод": "елка и ИОД",
+    "what no \0 store holds": "NO \0 STORE",
     "x" * 40_000 + " at the far end": "AT THE FAR",
 }
 LITERAL = [

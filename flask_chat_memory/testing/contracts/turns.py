@@ -34,10 +34,10 @@ def start(
     thread_id: str = THREAD,
     *,
     title: str | None = None,
-    replaces: int | None = None,
+    **replacing: t.Any,
 ) -> Appended:
     live, key = record(plugin, name), f"question:{name}"
-    return plugin.start_turn(scope, thread_id, ask(name), key=key, live=live, title=title, replaces=replaces)
+    return plugin.start_turn(scope, thread_id, ask(name), key=key, live=live, title=title, **replacing)
 
 
 def end(plugin: AblePlugin, name: str, scope: Scope = OWNER, thread_id: str = THREAD) -> Appended | None:
