@@ -22,10 +22,14 @@ from .plugins.abilities import KeepsLiveTurns
 from .plugins.records import Appended
 from .plugins.records import LiveTurn
 from .plugins.rules import new_id
+from .plugins.rules import sequence_of
 from .question import Question
 from .repeat import earlier_exchange
+from .short_term.base import Prompt
 from .short_term.chain import apply_chain
+from .short_term.estimate import told
 from .short_term.history import History
+from .short_term.history import Source
 from .signals import Announce
 from .signals import thread_created
 from .titles import Titles
@@ -42,12 +46,15 @@ def unstored_turn(
 
     :param notice: why, where the chatbot stores its turns.
     """
+    question = asked.message.replace(id=new_id())
+    view = apply_chain(chatbot.short_term, History.of(asked.history), Prompt(question, chatbot.system_prompt))
     return Turn(
         id=new_id(),
         chatbot=chatbot.name,
-        question=asked.message.replace(id=new_id()),
+        question=question,
         answer_id=new_id(),
-        history=apply_chain(chatbot.short_term, History.of(asked.history)),
+        history=view.messages,
+        budget=view.budget,
         system=chatbot.system_prompt,
         owner=visitor.owner,
         notice=notice,
@@ -67,10 +74,13 @@ def stored_turn(
     :raises StorageError: if the store fails.
     """
     plugin, scope = location.plugin, location.scope
-    history = _history(chatbot, location, asked.replaces)
+    question = asked.message.replace(id=new_id(), turn=new_id(), created_at=timestamp(plugin.clock()))
+    source = Stored(location, asked.replaces)
+    view = apply_chain(chatbot.short_term, History(source), Prompt(question, chatbot.system_prompt))
+    history = view.messages
     if location.place is not None:
         settle(location.place, history)
-    question = asked.message.replace(id=new_id(), turn=new_id(), created_at=timestamp(plugin.clock()))
+    question = told(question, view.budget)
     answer_id = new_id()
     appended = _append(location, question, answer_id, asked, titles.of(question.text))
     if not appended.sequence:
@@ -87,6 +97,7 @@ def stored_turn(
         question=question,
         answer_id=answer_id,
         history=history,
+        budget=view.budget,
         system=chatbot.system_prompt,
         owner=scope.owner,
         place=place,
@@ -144,16 +155,23 @@ def _earlier_turn(
     )
 
 
-def _history(chatbot: ChatbotSettings, location: Location, before: int | None) -> list[ChatMessage]:
-    """Return what the model sees of the thread.
+class Stored(Source):
+    """The messages of a thread that are seen.
 
     :param before: the sequence of a question; what comes after it is not seen.
     """
 
-    def load(limit: int) -> list[ChatMessage]:
-        return location.newest(limit) if before is None else location.load(limit, before)
+    def __init__(self, location: Location, before: int | None) -> None:
+        self._location = location
+        self._before = before
 
-    return apply_chain(chatbot.short_term, History(load))
+    def newest(self, limit: int, newer: cabc.Sequence[ChatMessage]) -> list[ChatMessage]:
+        before = sequence_of(newer[0]) if newer else self._before
+        return self._location.newest(limit) if before is None else self._location.load(limit, before)
+
+    def oldest(self, limit: int, older: cabc.Sequence[ChatMessage]) -> list[ChatMessage]:
+        found = self._location.load(limit, after=sequence_of(older[-1]) if older else 0)
+        return [message for message in found if self._before is None or sequence_of(message) < self._before]
 
 
 def _append(location: Location, question: ChatMessage, answer_id: str, asked: Question, title: str | None) -> Appended:

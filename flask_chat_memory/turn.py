@@ -22,6 +22,7 @@ from .plugins.base import Clock
 from .plugins.counting import model_calls
 from .plugins.records import Scope
 from .plugins.rules import new_id
+from .short_term.budget import Budget
 from .short_term.view import acceptable
 from .signals import Announce
 from .signals import nobody
@@ -42,6 +43,7 @@ class Turn(Answering):
     :ivar question: the user message.
     :ivar answer: the assistant message once the turn is over, or at once when the question is a repeat.
     :ivar history: the messages before the question that the model sees.
+    :ivar budget: how the context window of the model is used; None if no short-term memory has estimated it.
     :ivar system: the system prompt.
     :ivar chatbot: the name of the chatbot.
     :ivar answer_id: the id that the answer has, or will have.
@@ -64,6 +66,7 @@ class Turn(Answering):
         history: list[ChatMessage],
         system: str | None,
         owner: str | None,
+        budget: Budget | None = None,
         place: Place | None = None,
         answer: ChatMessage | None = None,
         following: Following | None = None,
@@ -77,6 +80,7 @@ class Turn(Answering):
         self.question = question
         self.answer_id = answer_id
         self.history = history
+        self.budget = budget
         self.system = system
         self.owner = owner
         self.answer = answer
