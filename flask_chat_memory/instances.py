@@ -19,7 +19,7 @@ from .errors import StorageError
 from .plugins.base import ChatMemoryPlugin
 from .plugins.forks import rest_in_forks
 from .plugins.registry import PluginRegistry
-from .plugins.unreachable import UnreachablePlugin
+from .plugins.unreachable import unreachable
 from .resolve import resolve
 
 logger = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class PluginInstances:
         try:
             loaded = self._loader(chatbot.name) if self._loader else None
         except StorageError as error:
-            return UnreachablePlugin(f"the settings of chatbot {chatbot.name} could not be loaded: {error}", error)
+            return unreachable(f"the settings of chatbot {chatbot.name} could not be loaded: {error}", error)
         if loaded is None:
             return self._instance(app, chatbot.plugin) if chatbot.plugin else None
         try:

@@ -69,7 +69,7 @@ class OwnLines(OwnTurns):
         """
         location = self._changeable(thread_id) or _refuse(404, NOTHING)
         question = next((message for message in location.backwards() if message.role == "user"), None)
-        if question is None or location.place is None:
+        if question is None or location.place is None or not _is_shown(location, thread_id):
             raise RequestRefused(404, NOTHING)
         new = asked_anew(question)
         if question.turn in settle(location.place, [question]).running:
@@ -92,7 +92,7 @@ class OwnLines(OwnTurns):
             return shown
 
         location = self._changeable(thread_id)
-        if location is not None:
+        if location is not None and _is_shown(location, thread_id):
             _change(location, show)
         return found
 
@@ -147,6 +147,11 @@ class OwnLines(OwnTurns):
 
 def _refuse(code: int, sentence: str) -> t.NoReturn:
     raise RequestRefused(code, sentence)
+
+
+def _is_shown(location: Location, thread_id: ShownThread) -> bool:
+    """Tell whether the thread is that of the page: with one for each owner, the page may be older than it."""
+    return thread_id is NOT_TOLD or thread_id == location.thread_id
 
 
 def _change(location: Location, change: ChangeLines) -> None:

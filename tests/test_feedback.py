@@ -151,6 +151,8 @@ def test_feedback_in_code(tmp_path: pathlib.Path, plugin: str) -> None:
     turn = ask(conversation, "hello")
     assert conversation.mark(turn.answer_id, 1, "good")
     assert conversation.page(10).marks[turn.answer_id].comment == "good"
+    assert conversation.mark(turn.answer_id)
+    assert conversation.page(10).marks == {}
     with pytest.raises(RequestRefused):
         conversation.mark(turn.answer_id, t.cast(t.Any, 5))
     conversation.reset()

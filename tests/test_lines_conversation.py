@@ -14,9 +14,11 @@ from flask_chat_memory import Conversation
 from flask_chat_memory import RequestRefused
 from flask_chat_memory import Scope
 from flask_chat_memory import Turn
+from flask_chat_memory import UnknownThread
 from flask_chat_memory.live import LEASE
 from flask_chat_memory.live import LeaseKeeper
 from flask_chat_memory.location import PAGE
+from flask_chat_memory.transfer.thread_file import export_thread
 
 from .apps import ManualClock
 from .conversations import ask
@@ -420,8 +422,11 @@ def test_a_deleted_thread_takes_all_lines_with_it(site: Site, conversation: Conv
     first = ask(conversation, "one")
     conversation.edit(id_of(first), "eins").finish("fine")
     thread_id = str(conversation.thread_id)
+    assert export_thread(site.plugin, Scope(OWNER), thread_id).count(b'"user"') == 1
     conversation.reset()
     assert site.plugin.load_messages(Scope(OWNER), thread_id, hidden=True) == []
+    with pytest.raises(UnknownThread):
+        export_thread(site.plugin, Scope(OWNER), thread_id)
     assert site.start().switch(1) is False
 
 

@@ -108,12 +108,29 @@ def test_a_page_changes_the_thread_that_it_shows(new_site: MakeSite, plugin: str
     change(browser, "edit", question_id=first["question_id"], text="eins", thread_id=shown)
     assert browser.texts(thread_id=shown) == said("eins")
     change(browser, "regenerate", thread_id=shown)
+    if other is not None:
+        ask(browser, "elsewhere", thread_id=other)
     assert change(browser, "switch", version=1, thread_id=shown) == {"thread_id": shown}
     assert browser.texts(thread_id=shown) == said("one")
     if other is not None:
-        assert browser.texts(thread_id=other) == said("elsewhere")
+        assert browser.texts(thread_id=other) == said("elsewhere", "elsewhere")
         foreign = {"question_id": first["question_id"], "text": "x", "thread_id": other}
         assert browser.post("default/edit", foreign).status_code == 404
+
+
+@PLUGINS
+@THREADS
+def test_a_page_that_is_out_of_date_changes_nothing(new_site: MakeSite, plugin: str, threads: str) -> None:
+    site = new_site(CHAT_MEMORY_PLUGIN=plugin, CHAT_MEMORY_OPTIONS={"threads": threads})
+    browser = site.browser()
+    gone = ask(browser, "one", thread_id=None)["thread_id"]
+    browser.reset(thread_id=gone)
+    ask(browser, "two")
+    change(browser, "regenerate")
+    for shown in (gone, None):
+        assert browser.post("default/regenerate", {"thread_id": shown}).status_code == 404
+        assert browser.post("default/switch", {"version": 1, "thread_id": shown}).status_code == 404
+    assert versions(browser) == [("two", 3, [1, 3])]
 
 
 def test_a_question_whose_answer_never_came_is_asked_once_more(site: Site) -> None:

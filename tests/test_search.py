@@ -96,7 +96,7 @@ def test_what_is_hidden_or_deleted_is_not_found(site: Site) -> None:
 
 def test_more_than_the_limit_is_told(site: Site) -> None:
     for number in range(3):
-        talk(site, (f"needle {number}", "fine"))
+        talk(site, (f"question {number}", f"needle {number}"))
     hits = site.start().search("needle", limit=2)
     assert ([hit.text for hit in hits.found], hits.complete) == (["needle 2", "needle 1"], False)
     hits = site.start().search("needle", limit=3)

@@ -105,6 +105,13 @@ def test_a_loader_whose_store_is_down_makes_the_chat_unavailable_and_not_the_pag
         browser.client.get("/chat-memory/default/history"),
         browser.ask("meanwhile"),
         browser.post("default/reset"),
+        browser.post("default/stop", {}),
+        browser.post("default/regenerate", {}),
+        browser.post("default/edit", {"question_id": "x", "text": "x"}),
+        browser.post("default/switch", {"version": 1}),
+        browser.post("default/feedback", {"message_id": "x"}),
+        browser.client.get("/chat-memory/default/search?text=x"),
+        browser.client.get("/chat-memory/default/threads"),
     ):
         assert response.status_code == 503
         assert "settings" not in response.text

@@ -13,6 +13,7 @@ import flask
 import pytest
 
 from flask_chat_memory import RequestRefused
+from flask_chat_memory import Scope
 from flask_chat_memory import signals
 from flask_chat_memory import StorageError
 from flask_chat_memory import Usage
@@ -153,6 +154,22 @@ def test_the_end_of_a_dead_turn_is_told_once_by_the_reader_that_ends_it(tmp_path
             },
         )
     ]
+
+
+def test_a_reader_that_comes_second_tells_nothing_of_a_dead_turn(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = Site(tmp_path)
+    clock = site.plugin.clock = ManualClock()
+    leases.release(site.start().turn("hello"))
+    clock.advance(LEASE)
+    [question] = site.start().history()
+    dead = site.plugin.live_turns(Scope(OWNER), site.start().thread_id)
+    with heard(site.app, signals.turn_finished) as told:
+        site.start().page(10)
+        monkeypatch.setattr(site.plugin, "live_turns", lambda *_: dead)
+        site.start().resume(str(question.id))
+    assert len(told) == 1
 
 
 def test_a_repeat_is_no_turn(tmp_path: pathlib.Path) -> None:

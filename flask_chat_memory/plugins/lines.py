@@ -30,7 +30,7 @@ class Lines:
 
     @classmethod
     def from_json(cls, text: str | bytes | None) -> Lines:
-        """Return the lines that :meth:`to_json` has written; None is the one line that every thread begins with.
+        """Return the lines that ``to_json`` has written; None is the one line that every thread begins with.
 
         :raises msgspec.MsgspecError: for anything else.
         """

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
-import collections.abc as cabc
 import typing as t
 
 from ..errors import StorageError
-from ..message import ChatMessage
+from .abilities import CountsUsage
+from .abilities import DescribesThreads
+from .abilities import HidesMessages
+from .abilities import KeepsLiveTurns
+from .abilities import ListsThreads
+from .abilities import MarksMessages
 from .abilities import MovesThreads
-from .abilities import Reseals
+from .abilities import SearchesMessages
 from .base import ChatMemoryPlugin
-from .records import Scope
+from .forwarding import forwarding
 from .rules import new_id
 
 
-class UnreachablePlugin(ChatMemoryPlugin, MovesThreads):
+@forwarding
+class UnreachablePlugin(
+    HidesMessages,
+    MarksMessages,
+    SearchesMessages,
+    KeepsLiveTurns,
+    ListsThreads,
+    DescribesThreads,
+    MovesThreads,
+    CountsUsage,
+    ChatMemoryPlugin,
+):
     """Fails in every operation, as a store that is down does.
 
     :param text: says what failed.
@@ -29,28 +44,14 @@ class UnreachablePlugin(ChatMemoryPlugin, MovesThreads):
     def create_thread_id(self) -> str:
         return new_id()
 
-    def has_thread(self, scope: Scope, thread_id: str) -> bool:
-        self._fail()
+    def close(self) -> None:
+        pass
 
-    def load_messages(
-        self,
-        scope: Scope,
-        thread_id: str,
-        *,
-        limit: int | None = None,
-        before: int | None = None,
-        after: int | None = None,
-    ) -> list[ChatMessage]:
-        self._fail()
-
-    def save_messages(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> None:
-        self._fail()
-
-    def delete_thread(self, scope: Scope, thread_id: str) -> bool:
-        self._fail()
-
-    def move_threads(self, source: Scope, target: Scope, *, reseal: Reseals | None = None) -> int:
-        self._fail()
-
-    def _fail(self) -> t.NoReturn:
+    @property
+    def _picked(self) -> t.NoReturn:
         raise StorageError(self._text) from self._cause
+
+
+def unreachable(text: str, cause: Exception) -> ChatMemoryPlugin:
+    """Make such a plugin."""
+    return UnreachablePlugin(text, cause)  # type: ignore[abstract]  # The decorator makes the operations.

@@ -65,7 +65,7 @@ class MarksMessages(abc.ABC):
         This is no activity.
 
         :param mark: None removes it.
-        :raises ValueError: for a mark that is none (:func:`check_mark`).
+        :raises ValueError: for a mark that is none (``check_mark``).
         """
 
     @abc.abstractmethod
@@ -78,7 +78,7 @@ class SearchesMessages(abc.ABC):
 
     @abc.abstractmethod
     def search_messages(self, scope: Scope, text: str, *, limit: int | None = None) -> Search:
-        """Find the messages of users and assistants that hold a text, both folded by :func:`fold`.
+        """Find the messages of users and assistants that hold a text, both folded by ``fold``.
 
         Looks at what is visible. The thread with the newest activity comes first, in a thread its newest message.
 
