@@ -51,8 +51,8 @@ class Tokens(ShortTermMemory):
         tools: cabc.Sequence[cabc.Mapping[str, t.Any]] = (),
         tokenizer: Tokenizer = tokens_of_text,
     ) -> None:
-        windows = {"context_window": context_window, **(context_windows or {})}
-        for name, value in {**windows, "reserve": reserve}.items():
+        numbers = {f"context_windows[{model!r}]": window for model, window in (context_windows or {}).items()}
+        for name, value in {**numbers, "context_window": context_window, "reserve": reserve}.items():
             if type(value) is not int or value < 0:
                 raise ValueError(f"{name} is {value!r}; allowed is an int from 0 on")
         if type(margin) not in (int, float) or not 0 <= margin < 1:
