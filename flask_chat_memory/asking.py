@@ -30,8 +30,11 @@ from .short_term.chain import apply_chain
 from .short_term.estimate import told
 from .short_term.history import History
 from .short_term.history import Source
+from .short_term.summary import Summary
 from .signals import Announce
 from .signals import thread_created
+from .summaries import Summaries
+from .summarising import Summarising
 from .titles import Titles
 from .turn import Turn
 from .visitor import Visitor
@@ -55,6 +58,7 @@ def unstored_turn(
         answer_id=new_id(),
         history=view.messages,
         budget=view.budget,
+        summary=view.summary,
         system=chatbot.system_prompt,
         owner=visitor.owner,
         notice=notice,
@@ -64,18 +68,24 @@ def unstored_turn(
 
 
 def stored_turn(
-    chatbot: ChatbotSettings, visitor: Visitor, location: Location, asked: Question, titles: Titles
+    chatbot: ChatbotSettings,
+    visitor: Visitor,
+    location: Location,
+    asked: Question,
+    titles: Titles,
+    summarising: Summarising | None,
 ) -> Turn:
     """Store the question and return its turn; a repeat stores nothing and gets the answer that there is.
 
     :param titles: for a thread that begins with the question.
+    :param summarising: of the thread; None where there is no place for summaries.
     :raises RequestRefused: 404 if the question in whose place it is asked is gone, 409 for a repeat that cannot be
         answered now.
     :raises StorageError: if the store fails.
     """
     plugin, scope = location.plugin, location.scope
     question = asked.message.replace(id=new_id(), turn=new_id(), created_at=timestamp(plugin.clock()))
-    source = Stored(location, asked.replaces)
+    source = Stored(location, asked.replaces, summarising.summaries if summarising else None)
     view = apply_chain(chatbot.short_term, History(source), Prompt(question, chatbot.system_prompt))
     history = view.messages
     if location.place is not None:
@@ -98,6 +108,7 @@ def stored_turn(
         answer_id=answer_id,
         history=history,
         budget=view.budget,
+        summary=view.summary,
         system=chatbot.system_prompt,
         owner=scope.owner,
         place=place,
@@ -107,6 +118,10 @@ def stored_turn(
     )
     if appended.sequence == 1:
         titles.give(turn, place)
+    if summarising is not None:
+        summarising.follow(turn, place)
+        if asked.replaces is not None:
+            summarising.summaries.delete_touched(scope, place.thread_id, asked.replaces)
     return turn
 
 
@@ -159,19 +174,30 @@ class Stored(Source):
     """The messages of a thread that are seen.
 
     :param before: the sequence of a question; what comes after it is not seen.
+    :param summaries: None where there is no place for them.
     """
 
-    def __init__(self, location: Location, before: int | None) -> None:
+    def __init__(self, location: Location, before: int | None = None, summaries: Summaries | None = None) -> None:
         self._location = location
         self._before = before
+        self._summaries = summaries
 
     def newest(self, limit: int, newer: cabc.Sequence[ChatMessage]) -> list[ChatMessage]:
         before = sequence_of(newer[0]) if newer else self._before
         return self._location.newest(limit) if before is None else self._location.load(limit, before)
 
     def oldest(self, limit: int, older: cabc.Sequence[ChatMessage]) -> list[ChatMessage]:
-        found = self._location.load(limit, after=sequence_of(older[-1]) if older else 0)
+        return self.after(sequence_of(older[-1]) if older else 0, limit)
+
+    def after(self, sequence: int, limit: int | None) -> list[ChatMessage]:
+        found = self._location.load(limit, after=sequence)
         return [message for message in found if self._before is None or sequence_of(message) < self._before]
+
+    def summary(self, newer: cabc.Sequence[ChatMessage]) -> Summary | None:
+        place = self._location.place
+        if place is None or self._summaries is None:
+            return None
+        return self._summaries.holding(place, newer, self._before)
 
 
 def _append(location: Location, question: ChatMessage, answer_id: str, asked: Question, title: str | None) -> Appended:

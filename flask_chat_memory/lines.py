@@ -85,15 +85,20 @@ class OwnLines(OwnTurns):
         """
         found = False
 
+        parting: int | None = None
+
         def show(lines: Lines, last: int) -> Lines | None:
-            nonlocal found
+            nonlocal found, parting
             shown = lines.shown(version, last) if version <= last else None
             found = shown is not None
+            parting = lines.parting(shown) if shown is not None else None
             return shown
 
         location = self._changeable(thread_id)
         if location is not None and _is_shown(location, thread_id):
             _change(location, show)
+            if parting is not None:
+                self._drop_summary(location, parting)
         return found
 
     def undo(self, turn: str | None = None, thread_id: ShownThread = NOT_TOLD) -> bool:
@@ -118,8 +123,14 @@ class OwnLines(OwnTurns):
         # Again until there is nothing left, for the answer may have come meanwhile.
         while found := _sequences(location, turn, since=hidden[0] if hidden else 0):
             _hide(location, found)
+            self._drop_summary(location, found[0])
             hidden = found
         return bool(hidden)
+
+    def _drop_summary(self, location: Location, sequence: int) -> None:
+        """Remove the summary if it covers a message, or one after it, that is not seen any more, or again."""
+        if self._summarising is not None and location.thread_id is not None:
+            self._summarising.summaries.delete_touched(location.scope, location.thread_id, sequence)
 
     def _changeable(self, thread_id: ShownThread) -> Location | None:
         """Return the thread that is meant, without an owner none.

@@ -104,7 +104,8 @@ def test_whatever_is_sent_besides_takes_room(taken: dict[str, t.Any]) -> None:
 @pytest.mark.parametrize("besides", ["system", "knowledge"])
 def test_what_is_sent_besides_the_history_takes_room(besides: str) -> None:
     window = 5 * TURN + TURN // 2 + ASKED
-    prompt = Prompt(QUESTION, **{besides: "x" * 4 * TURN})
+    given: t.Any = {besides: "x" * 4 * TURN}
+    prompt = Prompt(QUESTION, **given)
     seen = view(thread(5), window, prompt)
     assert ids(seen) == ["q0"] + [message.id for message in thread(5)[2:]]
     assert getattr(budget_of(seen), besides) == TURN
@@ -155,7 +156,10 @@ def test_the_model_that_answered_last_decides() -> None:
 
 
 def test_a_picture_has_a_price_and_is_not_fetched() -> None:
-    parts = [{"type": "text", "text": "Look"}, {"type": "image_url", "image_url": {"url": "http://127.0.0.1:1/a.png"}}]
+    parts: list[dict[str, t.Any]] = [
+        {"type": "text", "text": "Look"},
+        {"type": "image_url", "image_url": {"url": "http://127.0.0.1:1/a.png"}},
+    ]
     assert tokens_of_message(ChatMessage("user", parts)) == MESSAGE + 1 + IMAGE
 
 

@@ -7,7 +7,9 @@ import dataclasses
 
 from ..message import ChatMessage
 from .budget import Budget
+from .coverage import Coverage
 from .history import History
+from .summary import Summary
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,11 +17,13 @@ class Prompt:
     """What is sent besides the history, and must fit with it.
 
     :param knowledge: what is known of the owner, as text for the model.
+    :param summary: of what the model no longer sees.
     """
 
     question: ChatMessage
     system: str | None = None
     knowledge: str | None = None
+    summary: Summary | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,14 +32,21 @@ class View:
 
     :param messages: oldest first.
     :param budget: None if nothing was estimated.
+    :param summary: of what came before them.
     """
 
     messages: list[ChatMessage]
     budget: Budget | None = None
+    summary: Summary | None = None
 
 
 class ShortTermMemory(abc.ABC):
-    """Chooses from the history of a thread before a model call. The question itself is always sent, after it."""
+    """Chooses from the history of a thread before a model call. The question itself is always sent, after it.
+
+    :cvar coverage: when a thread is summarised, and how far; None if it shows no summary.
+    """
+
+    coverage: Coverage | None = None
 
     @abc.abstractmethod
     def view(self, history: History, prompt: Prompt) -> View:

@@ -22,6 +22,8 @@ class Budget:
     factor: float = 1.0
     system: int = 0
     knowledge: int = 0
+    summary: int = 0
+    facts: int = 0
     tools: int = 0
     history: int = 0
     question: int = 0
@@ -31,7 +33,8 @@ class Budget:
     @property
     def sent(self) -> int:
         """All that is sent."""
-        return self.system + self.knowledge + self.tools + self.history + self.question
+        background = self.system + self.knowledge + self.summary + self.facts
+        return background + self.tools + self.history + self.question
 
     @property
     def left(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import dataclasses
 import importlib.metadata
 import inspect
 import typing as t
@@ -12,10 +13,15 @@ from ..plugins.importing import import_named
 from .base import Prompt
 from .base import ShortTermMemory
 from .base import View
+from .coverage import Coverage
 from .history import EVERYTHING
 from .history import History
 
-BUILT_IN = {"window": f"{__package__}.window:Window", "tokens": f"{__package__}.tokens:Tokens"}
+BUILT_IN = {
+    "window": f"{__package__}.window:Window",
+    "tokens": f"{__package__}.tokens:Tokens",
+    "hierarchical": f"{__package__}.hierarchical:Hierarchical",
+}
 """Id -> where the class is."""
 ENTRY_POINTS = "flask_chat_memory.short_term"
 
@@ -69,5 +75,11 @@ def apply_chain(chain: Chain, history: History, prompt: Prompt) -> View:
     for memory in chain:
         view = memory.view(history, prompt)
         budget = view.budget or budget
-        history = History.of(view.messages)
-    return View(history.newest(EVERYTHING), budget)
+        prompt = dataclasses.replace(prompt, summary=view.summary or prompt.summary)
+        history = History.of(view.messages, history)
+    return View(history.newest(EVERYTHING), budget, prompt.summary)
+
+
+def coverage_of(chain: Chain) -> Coverage | None:
+    """Return when the threads of a chain are summarised, and how far; None if it shows no summary."""
+    return next((memory.coverage for memory in chain if memory.coverage is not None), None)

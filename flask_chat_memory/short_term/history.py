@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import abc
 import collections.abc as cabc
+import functools
 
 from ..message import ChatMessage
+from .summary import Summary
 from .view import by_turn
 
 EVERYTHING = 2**62
@@ -25,15 +27,30 @@ class Source(abc.ABC):
         """
 
     @abc.abstractmethod
+    def after(self, sequence: int, limit: int | None) -> list[ChatMessage]:
+        """Return the oldest messages with a greater sequence number, oldest first."""
+
+    def summary(self, newer: cabc.Sequence[ChatMessage]) -> Summary | None:
+        """Return the summary of the thread, if there is one that holds.
+
+        :param newer: the newest messages, as far as they have been loaded.
+        """
+        return None
+
+    @abc.abstractmethod
     def oldest(self, limit: int, older: cabc.Sequence[ChatMessage]) -> list[ChatMessage]:
         """Return the oldest messages after those that are at hand, oldest first."""
 
 
 class Listed(Source):
-    """Messages that are at hand."""
+    """Messages that are at hand.
 
-    def __init__(self, messages: cabc.Sequence[ChatMessage]) -> None:
+    :param chosen_from: the history that they are part of.
+    """
+
+    def __init__(self, messages: cabc.Sequence[ChatMessage], chosen_from: History | None = None) -> None:
         self._messages = messages
+        self._chosen_from = chosen_from
 
     def newest(self, limit: int, newer: cabc.Sequence[ChatMessage]) -> list[ChatMessage]:
         end = len(self._messages) - len(newer)
@@ -41,6 +58,12 @@ class Listed(Source):
 
     def oldest(self, limit: int, older: cabc.Sequence[ChatMessage]) -> list[ChatMessage]:
         return list(self._messages[len(older) :][:limit])
+
+    def after(self, sequence: int, limit: int | None) -> list[ChatMessage]:
+        return [message for message in self._messages if (message.sequence or 0) > sequence][:limit]
+
+    def summary(self, newer: cabc.Sequence[ChatMessage]) -> Summary | None:
+        return self._chosen_from.summary if self._chosen_from else None
 
 
 class History:
@@ -52,9 +75,18 @@ class History:
         self._complete = False
 
     @classmethod
-    def of(cls, messages: cabc.Sequence[ChatMessage]) -> History:
-        """Make a history of messages that are at hand."""
-        return cls(Listed(messages))
+    def of(cls, messages: cabc.Sequence[ChatMessage], chosen_from: History | None = None) -> History:
+        """Make a history of messages that are at hand, with the summary of the one that they are part of."""
+        return cls(Listed(messages, chosen_from))
+
+    @functools.cached_property
+    def summary(self) -> Summary | None:
+        """The summary of the thread; None if there is none that holds."""
+        return self._source.summary(self._loaded)
+
+    def after(self, sequence: int, limit: int | None = None) -> list[ChatMessage]:
+        """Return the oldest ``limit`` messages with a greater sequence number; asks the store each time."""
+        return by_turn(self._source.after(sequence, limit))
 
     def newest(self, count: int) -> list[ChatMessage]:
         """Return the newest ``count`` messages, oldest first; asks the store only when more is wanted."""

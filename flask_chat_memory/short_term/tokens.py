@@ -21,11 +21,13 @@ from .estimate import tokens_of_message
 from .estimate import tokens_of_text
 from .history import EVERYTHING
 from .history import History
+from .system import facts_block
+from .system import summary_block
 from .window import whole
 
 logger = logging.getLogger(__name__)
 
-_PAGE = 40
+PAGE = 40
 """Messages that are read first."""
 
 
@@ -49,7 +51,7 @@ class Tokens(ShortTermMemory):
         reserve: int = 1_024,
         margin: float = 0.05,
         tools: cabc.Sequence[cabc.Mapping[str, t.Any]] = (),
-        tokenizer: Tokenizer = tokens_of_text,
+        tokenizer: Tokenizer | None = None,
     ) -> None:
         numbers = {f"context_windows[{model!r}]": window for model, window in (context_windows or {}).items()}
         for name, value in {**numbers, "context_window": context_window, "reserve": reserve}.items():
@@ -57,36 +59,38 @@ class Tokens(ShortTermMemory):
                 raise ValueError(f"{name} is {value!r}; allowed is an int from 0 on")
         if type(margin) not in (int, float) or not 0 <= margin < 1:
             raise ValueError(f"margin is {margin!r}; allowed is a number from 0 to less than 1")
-        if not callable(tokenizer):
+        if tokenizer is not None and not callable(tokenizer):
             raise ValueError("tokenizer must be a function that takes a text and returns a number of tokens")
         self._windows = dict(context_windows or {})
         self._window = context_window
         self._reserve = reserve
         self._margin = margin
-        self._tools = tokens_of_json(list(tools), tokenizer) if tools else 0
-        self._tokenizer = tokenizer
+        self._tokenizer = tokenizer or tokens_of_text
+        self._tools = tokens_of_json(list(tools), self._tokenizer) if tools else 0
 
     def view(self, history: History, prompt: Prompt) -> View:
-        newest = history.newest(_PAGE)
+        newest = history.newest(PAGE)
         factor = correction(newest)
+        summary = prompt.summary
         budget = self._without_history(newest, prompt, factor)
-        first = history.first()
+        # A summary that covers the first question stands for it.
+        first = history.first() if summary is None or not summary.last else None
         floor = 0 if first is None else self._tokens([first], factor)
-        shown = self._fitting(history, budget.left - floor, factor)
+        shown, is_all = self._fitting(history, summary.last if summary else 0, budget.left - floor, factor)
         if first is not None and first not in shown[:1]:
             shown = [first, *shown]
-        turns = _turns_of(history, newest)
-        seen = sum(message.role == "user" for message in shown)
-        budget = dataclasses.replace(
-            budget, history=self._tokens(shown, factor), turns=turns, dropped=max(turns - seen, 0)
-        )
+        covered = summary.turns if summary else 0
+        seen = covered + sum(message.role == "user" for message in shown)
+        turns = _told_turns(newest) or (seen if is_all else _count_turns(history))
+        dropped = 0 if is_all else max(turns - seen, 0)
+        budget = dataclasses.replace(budget, history=self._tokens(shown, factor), turns=turns, dropped=dropped)
         if budget.left < 0:
             logger.warning(
                 "the question of turn %s is sent although it needs %d tokens more than there is room for",
                 prompt.question.turn,
                 -budget.left,
             )
-        return View(shown, budget)
+        return View(shown, budget, summary)
 
     def _without_history(self, newest: list[ChatMessage], prompt: Prompt, factor: float) -> Budget:
         model = next((message.model for message in reversed(newest) if message.model), None)
@@ -98,24 +102,30 @@ class Tokens(ShortTermMemory):
             factor=factor,
             system=self._tokens_of_text(prompt.system, factor),
             knowledge=self._tokens_of_text(prompt.knowledge, factor),
+            summary=self._tokens_of_text(summary_block(prompt.summary), factor),
+            facts=self._tokens_of_text(facts_block(prompt.summary), factor),
             tools=math.ceil(self._tools * factor),
             question=self._tokens([prompt.question], factor),
         )
 
-    def _fitting(self, history: History, room: int, factor: float) -> list[ChatMessage]:
-        """Return the newest whole turns that there is room for."""
-        count = _PAGE
+    def _fitting(self, history: History, covered: int, room: int, factor: float) -> tuple[list[ChatMessage], bool]:
+        """Return the newest whole turns that there is room for, and whether these are all.
+
+        :param covered: the last sequence that a summary covers.
+        """
+        count = PAGE
         while True:
-            turns = _split(history.newest(count))
+            newest = history.newest(count)
+            uncovered = [message for message in newest if message.sequence is None or message.sequence > covered]
             shown: list[ChatMessage] = []
             used = 0
-            for turn in reversed(turns):
+            for turn in reversed(_split(uncovered)):
                 used += self._tokens(turn, factor)
                 if used > room:
-                    return shown
+                    return shown, False
                 shown = turn + shown
-            if not history.holds_more_than(count):
-                return shown
+            if len(uncovered) < len(newest) or not history.holds_more_than(count):
+                return shown, True
             count *= 2
 
     def _tokens(self, messages: cabc.Iterable[ChatMessage], factor: float) -> int:
@@ -136,11 +146,13 @@ def _split(messages: list[ChatMessage]) -> list[list[ChatMessage]]:
     return turns
 
 
-def _turns_of(history: History, newest: list[ChatMessage]) -> int:
-    """Return how many turns the conversation has had."""
+def _told_turns(newest: list[ChatMessage]) -> int | None:
+    """Return how many turns the conversation has had, as its newest question tells."""
     question = next((message for message in reversed(newest) if message.role == "user"), None)
     told = None if question is None else (question.metadata.get(SENT) or {}).get("turn")
-    if isinstance(told, int):
-        return told
+    return told if isinstance(told, int) else None
+
+
+def _count_turns(history: History) -> int:
     # Read as a whole once: the next question tells what is counted now.
     return sum(message.role == "user" for message in history.newest(EVERYTHING))
