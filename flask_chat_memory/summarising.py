@@ -76,13 +76,14 @@ class Summarising:
         """Have the thread of a turn summarised when that is over, if it is time by then."""
         turn.afterwards.append(functools.partial(self._follow, place))
 
-    def make(self, place: Place, by_hand: bool = False) -> None:
-        """Cover all that a summary may cover.
+    def make(self, place: Place, least: int = 0, by_hand: bool = False) -> None:
+        """Cover what a summary may cover, part by part.
 
+        :param least: tokens; where no more than these are uncovered, nothing is done.
         :param by_hand: whatever has failed before; and what fails now is raised.
         """
         with self.context():
-            while self._cover(place, by_hand):
+            while self._cover(place, least, by_hand):
                 pass
 
     def extract_facts(self, place: Place) -> tuple[str, ...]:
@@ -105,24 +106,27 @@ class Summarising:
         if budget is None or turn.answer is None:
             return
         uncovered = budget.history + budget.question + self.coverage.tokens([*turn.recorded, turn.answer])
-        if uncovered <= self.coverage.threshold and not budget.dropped:
+        threshold = self.coverage.threshold
+        if uncovered <= threshold and not budget.dropped:
             return
+        # What does not fit is covered, however little it is.
+        least = 0 if budget.dropped else threshold
         try:
-            target = functools.partial(self._make_quietly, place)
+            target = functools.partial(self._make_quietly, place, least)
             threading.Thread(target=target, name=f"summary of turn {turn.id}").start()
         except RuntimeError:
             logger.exception("a thread is not summarised, for the process is ending")
 
-    def _make_quietly(self, place: Place) -> None:
+    def _make_quietly(self, place: Place, least: int) -> None:
         try:
-            self.make(place)
+            self.make(place, least)
         except Exception:
             logger.exception("a thread of chatbot %s was not summarised", place.scope.chatbot)
 
-    def _cover(self, place: Place, by_hand: bool) -> bool:
+    def _cover(self, place: Place, least: int, by_hand: bool) -> bool:
         """Cover the next part; tell whether that was done."""
         former = self.summaries.holding(place)
-        part = self._part(place, former)
+        part = self._part(place, former, least)
         if not part:
             return False
         claims = self.summaries.claims(place.scope, place.thread_id)
@@ -151,7 +155,7 @@ class Summarising:
         claims.drop()
         return True
 
-    def _part(self, place: Place, former: Summary | None) -> list[ChatMessage]:
+    def _part(self, place: Place, former: Summary | None, least: int) -> list[ChatMessage]:
         limit = PAGE
         while True:
             messages = _after(place, former, limit)
@@ -159,6 +163,8 @@ class Summarising:
             if settled.ended:
                 continue
             is_all = len(messages) < limit
+            if is_all and self.coverage.tokens(messages) <= least:
+                return []
             part = self.coverage.part(messages, settled.running | _unanswered(place, messages, is_all))
             if part or is_all:
                 return part

@@ -80,7 +80,7 @@ def test_the_first_question_and_the_newest_turns_stay() -> None:
         history=TURN // 2 + 2 * TURN,
         question=ASKED,
         turns=5,
-        dropped=2,
+        dropped=3,
     )
     assert budget_of(cut).left == 0
     assert ids(view(thread(5), TURN // 2 + 2 * TURN + ASKED - 1)) == ["q0", "q4", "a4"]
@@ -109,7 +109,7 @@ def test_what_is_sent_besides_the_history_takes_room(besides: str) -> None:
     seen = view(thread(5), window, prompt)
     assert ids(seen) == ["q0"] + [message.id for message in thread(5)[2:]]
     assert getattr(budget_of(seen), besides) == TURN
-    assert budget_of(seen).dropped == 0
+    assert budget_of(seen).dropped == 1
     assert budget_of(seen).left >= 0
 
 
@@ -205,7 +205,7 @@ def test_the_question_tells_what_its_turn_was_estimated_at(tmp_path: pathlib.Pat
     asked = [message for message in conversation.history() if message.role == "user"]
     told = [message.metadata["view"] for message in asked]
     assert [one["turn"] for one in told] == [1, 2, 3, 4, 5, 6]
-    assert [one["dropped"] for one in told] == [0, 0, 0, 0, 1, 2]
+    assert [one["dropped"] for one in told] == [0, 0, 0, 1, 2, 3]
     assert all(one["tokens"] <= 100 for one in told)
     turn = conversation.turn("now")
     assert turn.budget is not None
@@ -234,7 +234,7 @@ def test_the_browser_s_history_is_fitted_too(tmp_path: pathlib.Path) -> None:
     with site.app.test_request_context():
         turn = site.memory.conversation().turn({"messages": messages})
     assert turn.budget is not None
-    assert turn.budget.dropped == 7
+    assert turn.budget.dropped == 8
     assert len(turn.messages) < 10
 
 

@@ -13,7 +13,7 @@ class Budget:
     :param reserve: is kept free for the answer; ``margin`` for what the estimate may have missed.
     :param factor: by which the estimates were corrected, for the model has counted earlier ones.
     :param turns: of the conversation before the question, as far as they are known.
-    :param dropped: those of them that the model does not see.
+    :param dropped: those of them that the model does not see, or only the question of; 0 if all fit.
     """
 
     context_window: int

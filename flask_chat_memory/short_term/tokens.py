@@ -77,10 +77,9 @@ class Tokens(ShortTermMemory):
         first = history.first() if summary is None or not summary.last else None
         floor = 0 if first is None else self._tokens([first], factor)
         shown, is_all = self._fitting(history, summary.last if summary else 0, budget.left - floor, factor)
+        seen = sum(message.role == "user" for message in shown) + (summary.turns if summary else 0)
         if first is not None and first not in shown[:1]:
             shown = [first, *shown]
-        covered = summary.turns if summary else 0
-        seen = covered + sum(message.role == "user" for message in shown)
         turns = _told_turns(newest) or (seen if is_all else _count_turns(history))
         dropped = 0 if is_all else max(turns - seen, 0)
         budget = dataclasses.replace(budget, history=self._tokens(shown, factor), turns=turns, dropped=dropped)
