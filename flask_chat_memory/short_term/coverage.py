@@ -11,7 +11,7 @@ from .estimate import Tokenizer
 from .estimate import tokens_of_message
 from .estimate import tokens_of_text
 
-MOST = 2
+MOST = 4
 """Thresholds of tokens that are summarised in one call."""
 
 
