@@ -15,6 +15,7 @@ from flask_chat_memory import ConfigurationError
 from flask_chat_memory import Conversation
 from flask_chat_memory import Scope
 from flask_chat_memory import Turn
+from flask_chat_memory.plugins.in_memory import InMemoryPlugin
 from flask_chat_memory.short_term.summary import Summary
 from flask_chat_memory.summaries import Summaries
 from flask_chat_memory.testing.clock import ManualClock
@@ -459,6 +460,48 @@ def test_a_long_thread_is_summarised_in_parts(plain: Site) -> None:
     assert sum(len(given) for _, given in model.given) == 1_396
     assert (summary_of(conversation).first, summary_of(conversation).last) == (1, 1_396)
     assert summary_of(conversation).turns == 698
+
+
+class Calls(InMemoryPlugin):
+    """Counts what it is asked for."""
+
+    calls = 0
+    messages = 0
+
+    def load_messages(self, *arguments: t.Any, **named: t.Any) -> list[ChatMessage]:
+        found = super().load_messages(*arguments, **named)
+        self.calls += 1
+        self.messages += len(found)
+        return found
+
+    def load_current(self, *arguments: t.Any, **named: t.Any) -> tuple[str | None, list[ChatMessage]]:
+        found, messages = super().load_current(*arguments, **named)
+        self.calls += 1
+        self.messages += len(messages)
+        return found, messages
+
+
+@pytest.mark.parametrize("turns", [50, 5_000])
+def test_a_view_reads_the_summary_and_what_came_after_it(tmp_path: pathlib.Path, turns: int) -> None:
+    site = make_site(tmp_path, Calls)
+    stored = [
+        ChatMessage(role, f"{role} {number}", turn=f"t{number}", id=f"{role}{number}", status=status)
+        for number in range(turns)
+        for role, status in (("user", None), ("assistant", "complete"))
+    ]
+    site.plugin.save_messages(Scope(OWNER), "long", stored)
+    summary = Summary(
+        thread_id="long", first=1, last=2 * turns - 10, last_id=f"assistant{turns - 6}", turns=turns - 5, text="x",
+        timestamp="",
+    )  # fmt: skip
+    with site.app.app_context():
+        Summaries(site.memory.storage("summaries")).save(Scope(OWNER), summary)
+    site.plugin.calls = site.plugin.messages = 0
+    turn = site.start().turn("now")
+    assert turn.summary == summary
+    assert [message.id for message in turn.history] == [message.id for message in stored[-10:]]
+    assert turn.budget is not None and (turn.budget.turns, turn.budget.dropped) == (turns, 0)
+    assert site.plugin.calls <= 2 and site.plugin.messages <= 2 * 40
 
 
 def test_two_workers_do_not_summarise_the_same_twice(tmp_path: pathlib.Path) -> None:
