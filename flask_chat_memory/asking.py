@@ -120,8 +120,6 @@ def stored_turn(
         titles.give(turn, place)
     if summarising is not None:
         summarising.follow(turn, place)
-        if asked.replaces is not None:
-            summarising.summaries.delete_touched(scope, place.thread_id, asked.replaces)
     return turn
 
 

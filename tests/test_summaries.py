@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import contextlib
 import pathlib
 import threading
 import typing as t
@@ -17,6 +18,7 @@ from flask_chat_memory import Scope
 from flask_chat_memory import Turn
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
 from flask_chat_memory.short_term.summary import Summary
+from flask_chat_memory.storage.in_memory import InMemoryStorage
 from flask_chat_memory.summaries import Summaries
 from flask_chat_memory.testing.clock import ManualClock
 
@@ -407,6 +409,41 @@ def test_a_line_that_others_change_is_noticed(site: Site) -> None:
     assert names_of(site) == []
 
 
+def test_a_turn_that_comes_back_deletes_the_summary_without_it(site: Site) -> None:
+    site.memory.summarizer(Model())
+    conversation = site.start()
+    talk(conversation, 0, 1, 2, 3)
+    undone = conversation.history()[0]
+    assert conversation.undo(str(undone.turn))
+    talk(conversation, 4)
+    assert summary_of(conversation).first == 3
+    assert conversation.switch(t.cast(int, undone.sequence))
+    assert names_of(site) == []
+
+
+def test_a_turn_that_is_undone_while_it_is_summarised_is_not_kept(plain: Site) -> None:
+    @plain.memory.summarizer
+    def summarize(previous: str | None, messages: list[dict[str, t.Any]]) -> str:
+        if "question 0" in messages[0]["content"]:
+            assert conversation.undo(str(conversation.history()[0].turn))
+        return str(messages[0]["content"])[:10]
+
+    conversation = plain.start()
+    talk(conversation, 0, 1, 2, 3, 4)
+    talk(conversation, 5)
+    assert summary_of(conversation).text == "question 1"
+
+
+def test_a_thread_that_the_site_has_written_anew_has_no_summary(plain: Site) -> None:
+    plain.memory.summarizer(Model())
+    conversation = plain.start()
+    talk(conversation, 0, 1, 2, 3)
+    others = [message.replace(id=f"new{message.id}") for message in conversation.history()]
+    plain.plugin.save_messages(Scope(OWNER), str(conversation.thread_id), others)
+    assert conversation.summary is None
+    assert names_of(plain) == []
+
+
 def test_what_was_trimmed_stays_in_the_summary(tmp_path: pathlib.Path) -> None:
     chain = [{"type": "hierarchical", "summary_threshold": 50, "recent": 2}]
     site = make_site(tmp_path, OPTIONS={"max_messages": 6}, SHORT_TERM=chain)
@@ -536,6 +573,42 @@ def test_two_workers_do_not_summarise_the_same_twice(tmp_path: pathlib.Path) -> 
     assert given == [4]
     assert summary_of(other).last == 4
     assert names_of(sites[1]) == [f"default/{conversation.thread_id}"]
+
+
+class LateStorage(InMemoryStorage):
+    """Does something else before it creates a document."""
+
+    before_create: cabc.Callable[[], object] | None = None
+
+    def create(self, key: str, document: cabc.Mapping[str, t.Any]) -> bool:
+        before, self.before_create = self.before_create, None
+        if before is not None:
+            before()
+        return super().create(key, document)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_of_workers_that_claim_the_same_at_once_one_gets_it(tmp_path: pathlib.Path, fails: bool) -> None:
+    storage = LateStorage()
+    site = make_site(tmp_path, STORAGES={"summaries": storage})
+    model = Model()
+
+    @site.memory.summarizer
+    def summarize(previous: str | None, messages: list[dict[str, t.Any]]) -> str:
+        text = model(previous, messages)
+        return "" if fails else text
+
+    def other() -> None:
+        with contextlib.suppress(ValueError):
+            site.start().summarize()
+
+    conversation = site.start()
+    talk(conversation, 0, 1, 2)
+    # Another is done, or has failed, between the look at the claims and the claim.
+    storage.before_create = other
+    talk(conversation, 3)
+    assert len(model.given) == 1
+    assert (conversation.summary is None) is fails
 
 
 def test_a_worker_that_died_does_not_hold_its_claim_for_ever(plain: Site) -> None:
