@@ -611,6 +611,40 @@ def test_of_workers_that_claim_the_same_at_once_one_gets_it(tmp_path: pathlib.Pa
     assert (conversation.summary is None) is fails
 
 
+def test_a_worker_that_is_very_slow_does_not_undo_what_others_have_done(plain: Site) -> None:
+    made: list[str | None] = []
+
+    @plain.memory.summarizer
+    def summarize(previous: str | None, messages: list[dict[str, t.Any]]) -> str:
+        made.append(previous)
+        if len(made) == 1:
+            plain.plugin.clock.advance(301)
+            ask(conversation, "question 4".ljust(40, "."), "answer".ljust(40, "."))
+            assert conversation.summarize() is not None
+            return "slow"
+        return "quick"
+
+    conversation = plain.start()
+    talk(conversation, 0, 1, 2, 3)
+    assert (summary_of(conversation).text, summary_of(conversation).last) == ("quick", 6)
+
+
+def test_what_does_not_fit_is_summarised_however_little_it_is(tmp_path: pathlib.Path) -> None:
+    chain = [{"type": "hierarchical", "context_window": 250, "reserve": 0, "margin": 0, "recent": 2}]
+    site = make_site(tmp_path, SHORT_TERM=chain)
+    site.memory.summarizer(Model())
+    site.memory.fact_extractor(lambda facts, messages: [])
+    conversation = site.start()
+    dropped = []
+    for number in range(20):
+        turn = ask(conversation, f"question {number}".ljust(40, "."), "answer".ljust(40, "."))
+        wait_for_summaries()
+        assert turn.budget is not None
+        dropped.append(turn.budget.dropped)
+    assert max(dropped) == 1 and sum(dropped) < 5
+    assert summary_of(conversation).last > 10
+
+
 def test_a_worker_that_died_does_not_hold_its_claim_for_ever(plain: Site) -> None:
     plain.memory.summarizer(Model())
     conversation = plain.start()
