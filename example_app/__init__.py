@@ -54,7 +54,9 @@ def create_app(config: cabc.Mapping[str, t.Any] | None = None, *, instance_path:
         CHAT_MEMORY_STORAGES={"settings": "file", "user_memory": "sqlalchemy"},
         # What the settings page cannot ask for: where a server is.
         PLUGIN_OPTIONS={"redis": {"url": os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/0")}},
-        CHAT_MEMORY_CHATBOTS={settings.CHATBOT: {"system_prompt": SYSTEM_PROMPT, "greeting": GREETING}},
+        CHAT_MEMORY_CHATBOTS={
+            settings.CHATBOT: {"system_prompt": SYSTEM_PROMPT, "greeting": GREETING, "temporary": True}
+        },
         KNOWLEDGE_FOLDER=os.environ.get("KNOWLEDGE_FOLDER") or os.path.join(app.root_path, "knowledge"),
         BOT_DELAY=0.02,
     )
@@ -80,9 +82,9 @@ def create_app(config: cabc.Mapping[str, t.Any] | None = None, *, instance_path:
 
 
 def _options_of(config: cabc.Mapping[str, t.Any], environ: cabc.Mapping[str, str]) -> dict[str, t.Any]:
-    plugin, threads = config["CHAT_MEMORY_PLUGIN"], environ.get("CHAT_MEMORY_THREADS")
-    # "many": each visitor has a list of conversations beside the chat.
-    chosen = {"threads": threads} if threads and plugin else {}
+    plugin, threads = config["CHAT_MEMORY_PLUGIN"], environ.get("CHAT_MEMORY_THREADS") or "many"
+    # "many": each visitor has a list of conversations beside the chat; "one": a single ongoing one.
+    chosen = {"threads": threads} if plugin else {}
     return {**config["PLUGIN_OPTIONS"].get(plugin, {}), **chosen}
 
 

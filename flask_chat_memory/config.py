@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import copy
-import dataclasses
 import difflib
 import re
 import types
 import typing as t
+
+import msgspec
 
 from .errors import ConfigurationError
 from .plugins.options import definitions_of
@@ -48,16 +49,14 @@ CHATBOT_KEYS = (
 _CHATBOT_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-@dataclasses.dataclass(frozen=True)
-class PluginSettings:
+class PluginSettings(msgspec.Struct, frozen=True):
     """A chosen plugin and its checked options; equal ones share one instance."""
 
     plugin: type[ChatMemoryPlugin]
     options: PluginOptions
 
 
-@dataclasses.dataclass(frozen=True)
-class ChatbotSettings:
+class ChatbotSettings(msgspec.Struct, frozen=True):
     """The configuration of one chatbot.
 
     :param plugin: None keeps the history in the browser.
@@ -77,8 +76,7 @@ class ChatbotSettings:
     on_disconnect: t.Literal["stop", "finish"]
 
 
-@dataclasses.dataclass(frozen=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True):
     """The configuration of an app, read once.
 
     :param storages: domain of documents -> where they are, None if nowhere.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
 import typing as t
 import weakref
 
 import flask
+import msgspec
 
 from .accounts import Accounts
 from .adoption import adopt_after_login
@@ -281,8 +281,7 @@ class ChatMemory(SiteFunctions, Accounts, Remembering, Forgetting):
             Summaries(self.storage("summaries")).delete_all(owner)
 
 
-@dataclasses.dataclass(frozen=True)
-class _State:
+class _State(msgspec.Struct, frozen=True):
     """What belongs to one app."""
 
     settings: Settings

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import msgspec
 
 from .errors import RequestRefused
 from .following import answer_to
@@ -37,7 +37,7 @@ def asked_under(place: Place, key: str) -> ChatMessage | None:
     known = place.plugin.append_messages(place.scope, place.thread_id, [], key=f"question:{key}")
     if known is None or not known.repeated:
         return None
-    return _message_at(dataclasses.replace(place, thread_id=known.thread_id), known.sequence)
+    return _message_at(msgspec.structs.replace(place, thread_id=known.thread_id), known.sequence)
 
 
 def _message_at(place: Place, sequence: int) -> ChatMessage | None:

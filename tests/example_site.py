@@ -78,6 +78,11 @@ def shown(client: FlaskClient) -> list[str]:
     return [message["text"] for message in history["messages"]]
 
 
+def titles(client: FlaskClient) -> list[str]:
+    listed = client.get("/chat-memory/support/threads").get_json()
+    return [thread["title"] for thread in listed["threads"]]
+
+
 def session_cookie(client: FlaskClient) -> str | None:
     cookie = client.get_cookie("session")
     return cookie.value if cookie else None

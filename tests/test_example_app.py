@@ -34,6 +34,7 @@ from .example_site import MESSAGES
 from .example_site import plain_environment as plain_environment
 from .example_site import session_cookie
 from .example_site import shown
+from .example_site import titles
 
 HELP_PAGES = pathlib.Path(__file__).parents[1] / "example_app" / "knowledge"
 
@@ -65,20 +66,25 @@ def test_other_visitor_sees_nothing(app: flask.Flask, client: FlaskClient) -> No
     assert "You have not told me yet" in ask(other, "What is my name?")
 
 
-def test_visitor_has_list_of_conversations_if_the_environment_says_so(
-    make_app: cabc.Callable[..., flask.Flask], monkeypatch: pytest.MonkeyPatch
+def test_visitor_has_list_of_conversations_unless_the_environment_says_one(
+    client: FlaskClient, make_app: cabc.Callable[..., flask.Flask], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("CHAT_MEMORY_THREADS", "many")
-    client = make_app().test_client()
     ask(client, "How long does delivery take?")
     client.post("/chat-memory/support/threads")
     ask(client, "How do I pay?")
 
-    listed = client.get("/chat-memory/support/threads").get_json()["threads"]
-
-    assert [thread["title"] for thread in listed] == ["How do I pay?", "How long does delivery take?"]
+    assert titles(client) == ["How do I pay?", "How long does delivery take?"]
     assert "<chat-memory-threads" in client.get("/").text
     assert "<chat-memory-threads" not in make_app(CHAT_MEMORY_PLUGIN=None).test_client().get("/").text
+    monkeypatch.setenv("CHAT_MEMORY_THREADS", "one")
+    assert "<chat-memory-threads" not in make_app().test_client().get("/").text
+
+
+def test_page_offers_all_that_the_widget_has(client: FlaskClient) -> None:
+    page = client.get("/").text
+
+    for part in ("threads", "temporary", "tools"):
+        assert f"<chat-memory-{part}" in page
 
 
 def test_reading_pages_sets_no_cookie(client: FlaskClient) -> None:
@@ -181,7 +187,7 @@ def test_login_adopts_anonymous_conversation(app: flask.Flask, client: FlaskClie
     assert ask(client, "What is my name?") == "Your name is Ada."
     second_device = app.test_client()
     log_in(second_device)
-    assert shown(second_device) == shown(client)
+    assert titles(second_device) == titles(client) == ["My name is Ada"]
     assert len(shown(client)) == 4
 
 
@@ -542,7 +548,8 @@ def test_model_gets_conversation_and_its_usage_is_stored(
     ]
     assert model_server.bodies[1]["model"] == "small"
     with app.app_context():
-        answer = memory_of(app).start_conversation("user:amber", "support").history()[-1]
+        [thread] = memory_of(app).start_conversation("user:amber", "support").list_threads().threads
+        answer = memory_of(app).open_conversation("user:amber", thread.id, "support").history()[-1]
     assert answer.usage == Usage(input=11, output=3, total=14)
     assert answer.model == "small-1.5"
     assert answer.status == "complete"

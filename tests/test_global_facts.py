@@ -16,6 +16,7 @@ from flask_chat_memory import InvalidKnowledge
 from flask_chat_memory.knowledge.facts import GlobalFacts
 from flask_chat_memory.storage.base import Storage
 from flask_chat_memory.storage.domains import domain_storage
+from flask_chat_memory.storage.file import FileStorage
 from flask_chat_memory.storage.in_memory import InMemoryStorage
 from flask_chat_memory.testing import ManualClock
 from flask_chat_memory.testing.contracts.parts import together
@@ -64,8 +65,8 @@ def test_what_is_no_fact_is_refused(text: t.Any) -> None:
     assert facts.list() == ["a"]
 
 
-def test_threads_that_add_at_once_lose_nothing() -> None:
-    storage = InMemoryStorage()
+def test_threads_that_add_at_once_lose_nothing(tmp_path: pathlib.Path) -> None:
+    storage = FileStorage({"folder": str(tmp_path)})
     together([functools.partial(facts_of(storage).add, str(n)) for n in range(20)])
     assert sorted(facts_of(storage).list(), key=int) == [str(n) for n in range(20)]
 

@@ -23,17 +23,20 @@ class Thread:
         self.last += 1
         self.visible = [*self.visible, self.last]
 
-    def replace(self, sequence: int) -> None:
-        """Ask a question in the place of another one."""
-        if sequence not in self.visible:
+    def replace(self, place: int) -> None:
+        """Ask a question in the place of one that is seen."""
+        if not self.visible:
             return
+        sequence = self.visible[place % len(self.visible)]
         self.lines = self.lines.replaced(sequence, self.last)
         self._leave([other for other in self.visible if other < sequence])
         self.append()
 
-    def answer(self, question: int) -> None:
-        if question > self.last:
+    def answer(self, place: int) -> None:
+        """Answer a question of any line, or of none."""
+        if not self.last:
             return
+        question = 1 + place % self.last
         self.lines = self.lines.placed(self.last + 1, self.last + 2, question)
         batch = [self.last + 1, self.last + 2]
         self.last += 2
@@ -41,18 +44,20 @@ class Thread:
         if question in self.visible:
             self.visible = [*self.visible, *batch]
 
-    def undo(self, sequences: set[int]) -> None:
-        chosen = sequences.intersection(self.visible)
+    def undo(self, places: set[int]) -> None:
+        """Hide some of the newest messages that are seen."""
+        chosen = {sequence for place, sequence in enumerate(reversed(self.visible)) if place in places}
         self.lines = self.lines.without(chosen, self.last)
         self._leave([other for other in self.visible if other not in chosen])
 
-    def show(self, sequence: int) -> None:
+    def show(self, place: int) -> None:
+        sequence = 1 + place % (self.last + 1)
         shown = self.lines.shown(sequence, self.last)
         holding = [line for line in self.left if sequence in line]
         if sequence in self.visible:
             assert shown == self.lines
         elif not holding:
-            assert shown is None or sequence > self.last
+            assert shown == (self.lines if sequence > self.last else None)
         else:
             assert shown
             self.lines = shown
@@ -78,6 +83,21 @@ class Thread:
             assert all(last is None or first <= last for first, last in line)
             assert all(last and last + 1 < first for (_, last), (first, _) in zip(line, line[1:], strict=False))
         self._check_versions()
+        self._check_numbers(numbers)
+
+    def _check_numbers(self, numbers: range) -> None:
+        assert self.lines.renumbered(numbers) == self.lines
+        left = [number for number in numbers if number % 3]
+        renumbered = self.lines.renumbered(left)
+        seen = [place for place, number in enumerate(left, 1) if self.lines.sees(number)]
+        assert [place for place in range(1, len(left) + 1) if renumbered.sees(place)] == seen
+        assert Lines().joined(self.lines, 0) == self.lines
+        joined = Lines(visible=((2, None),)).joined(self.lines, 3)
+        assert [number for number in range(1, self.last + 4) if joined.sees(number)] == [
+            *(2, 3),
+            *(number + 3 for number in self.visible),
+        ]
+        assert joined.sees(self.last + 4)
 
     def _check_versions(self) -> None:
         expected: dict[int, set[int]] = {}
@@ -93,16 +113,14 @@ class Thread:
         assert found == expected
 
 
-NUMBERS = st.integers(1, 25)
 STEPS = st.one_of(
     st.just(("append",)),
-    st.just(("append",)),
-    st.tuples(st.sampled_from(["replace", "answer", "show"]), NUMBERS),
-    st.tuples(st.just("undo"), st.sets(NUMBERS, min_size=1, max_size=3)),
+    st.tuples(st.sampled_from(["replace", "answer", "show", "show"]), st.integers(0, 30)),
+    st.tuples(st.just("undo"), st.sets(st.integers(0, 3), min_size=1, max_size=3)),
 )
 
 
-@given(st.lists(STEPS, max_size=25))
+@given(st.lists(STEPS, max_size=30))
 def test_lines_are_what_lists_of_numbers_are(steps: list[tuple[str] | tuple[str, int | set[int]]]) -> None:
     thread = Thread()
     for name, *what in steps:
@@ -122,6 +140,24 @@ def test_an_edit_shows_as_another_version() -> None:
 def test_an_edit_of_a_later_question_shows_there() -> None:
     lines = Lines().replaced(3, 4).replaced(7, 8)
     assert lines.versions() == {5: (3, 5), 9: (7, 9)}
+
+
+def test_the_line_that_held_a_message_last_is_shown() -> None:
+    lines = Lines().replaced(3, 4).replaced(5, 5).replaced(1, 6)
+    newest, oldest = lines.shown(1, 7), lines.shown(3, 7)
+    assert newest
+    assert newest.visible == ((1, 2), (6, 6), (8, None))
+    assert oldest
+    assert oldest.visible == ((1, 4), (8, None))
+
+
+def test_going_back_and_forth_keeps_each_line_once() -> None:
+    lines = Lines()
+    for _ in range(3):
+        shown = lines.without({2}, 2).shown(2, 2)
+        assert shown
+        lines = shown
+    assert lines == Lines(others=(((1, 1),),))
 
 
 def test_what_both_lines_hold_is_no_version() -> None:

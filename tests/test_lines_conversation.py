@@ -422,7 +422,7 @@ def test_a_deleted_thread_takes_all_lines_with_it(site: Site, conversation: Conv
     first = ask(conversation, "one")
     conversation.edit(id_of(first), "eins").finish("fine")
     thread_id = str(conversation.thread_id)
-    assert export_thread(site.plugin, Scope(OWNER), thread_id).count(b'"user"') == 1
+    assert export_thread(site.plugin, Scope(OWNER), thread_id).count(b'"user"') == 2
     conversation.reset()
     assert site.plugin.load_messages(Scope(OWNER), thread_id, hidden=True) == []
     with pytest.raises(UnknownThread):

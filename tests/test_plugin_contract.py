@@ -72,13 +72,7 @@ class TestSQLAlchemy(EveryContract, contracts.LoadContract):
             plugin.close()
 
 
-class TestFile(
-    EveryContract,
-    contracts.HidesMessagesContract,
-    contracts.MarksMessagesContract,
-    contracts.SearchesMessagesContract,
-    contracts.LoadContract,
-):
+class TestFile(EveryContract, contracts.LoadContract):
     @pytest.fixture
     def make_plugin(self, tmp_path: pathlib.Path) -> MakePlugin:
         return lambda **options: FilePlugin({"folder": str(tmp_path), **options})

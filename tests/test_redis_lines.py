@@ -132,7 +132,7 @@ class TestLines(RedisURL):
             call()
             return len(calls)
 
-        reads = [
+        reads: list[cabc.Callable[[], object]] = [
             lambda: plugin.load_messages(OWNER, THREAD, limit=2),
             lambda: plugin.load_messages(OWNER, THREAD),
             lambda: plugin.load_messages(OWNER, THREAD, after=0),
@@ -222,7 +222,7 @@ class TestLines(RedisURL):
         assert plugin.load_marks(OTHER, THREAD) == {"a-1": Mark(1), "q-1": Mark(-1)}
 
     def test_a_conversation_takes_in_what_is_visible_with_its_marks(
-        self, plugin: RedisPlugin, monkeypatch: pytest.MonkeyPatch
+        self, plugin: RedisPlugin, cleaner: Client, key_prefix: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         plugin.append_messages(OTHER, "thread-2", [question("0")])
         replace(plugin, 1, "2")
@@ -237,3 +237,17 @@ class TestLines(RedisURL):
         assert texts(plugin, OTHER, "thread-2") == ["q-0", "q-2", "a-2"]
         assert plugin.load_marks(OTHER, "thread-2") == {"q-2": Mark(1), "a-2": Mark(1)}
         assert plugin.find_lines(OTHER, "thread-2") == Lines()
+        name = f"{index_name(key_prefix, OTHER)}:{thread_digest('thread-2')}"
+        deadlines = {t.cast(t.Any, cleaner).pexpiretime(f"{name}:{part}") for part in ("messages", "marks")}
+        assert len(deadlines) == 1
+
+    def test_a_copy_of_what_has_not_changed_since_is_left(
+        self, plugin: RedisPlugin, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with monkeypatch.context() as patch, pytest.raises(AttributeError):
+            patch.setattr(scripts, "DELETE", None)
+            plugin.move_threads(OWNER, OTHER)
+        plugin.update_thread(OTHER, THREAD, title="of the new owner")
+        assert plugin.move_threads(OWNER, OTHER) == 0
+        [thread] = plugin.list_threads(OTHER)
+        assert (thread.title, thread.messages) == ("of the new owner", 2)

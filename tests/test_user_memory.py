@@ -79,8 +79,8 @@ def test_search_looks_at_what_was_said_whatever_case_and_accents(store: Storage)
     memories = memories_of("user:1", store)
     for text, tags in (("Möchte CAFÉ in Łódź", ["Früh"]), ("住在東京", []), ("lives at 100% *speed*_", [])):
         memories.add(text, "preference", tags)
-    assert texts(memories.search("cafe")) == texts(memories.search("MOCHTE")) == texts(memories.search("frUH"))
-    assert texts(memories.search("CAFÉ")) == ["Möchte CAFÉ in Łódź"]
+    for wanted in ("CAFÉ", "cafe", "MOCHTE", "frUH", "möchte café in Łodz"):
+        assert texts(memories.search(wanted)) == ["Möchte CAFÉ in Łódź"]
     assert texts(memories.search("東京")) == ["住在東京"]
     for literal in ("%", "*", "_"):
         assert texts(memories.search(literal)) == ["lives at 100% *speed*_"]

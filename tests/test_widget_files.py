@@ -6,12 +6,12 @@ import gzip
 import importlib.resources
 import re
 
+import pytest
+
 STATIC = importlib.resources.files("flask_chat_memory.web") / "static"
-OF_THE_LIST = {"threads.js", "threads.css"}
-"""Loaded only with ``chat_widget(threads=True)``."""
-
-
-ON_DEMAND = {"running.js": 1024}
+PARTS = {"threads": 3072, "tools": 3072, "temporary": 1024}
+"""What has a script and a style sheet that only pages with it load, and how many bytes both together may have."""
+ON_DEMAND = {"running.js": 1024, "search.js": 1024}
 """Files that are loaded when they are needed, and how many bytes each may have."""
 
 
@@ -20,22 +20,22 @@ def sizes() -> dict[str, int]:
 
 
 def test_all_files_of_the_chat_together_are_small() -> None:
-    base = {name: size for name, size in sizes().items() if name not in {*OF_THE_LIST, *ON_DEMAND}}
+    base = {name: size for name, size in sizes().items() if name.split(".")[0] not in PARTS and name not in ON_DEMAND}
     assert {"chat-memory.js", "chat-memory.css"} <= set(base)
     assert sum(base.values()) <= 8 * 1024, base
 
 
-def test_the_files_of_the_list_are_small() -> None:
-    optional = {name: size for name, size in sizes().items() if name in OF_THE_LIST}
-    assert set(optional) == OF_THE_LIST
-    assert sum(optional.values()) <= 3 * 1024, optional
+@pytest.mark.parametrize("part", PARTS)
+def test_what_only_some_pages_have_is_small(part: str) -> None:
+    files = {name: sizes()[name] for name in (f"{part}.js", f"{part}.css")}
+    assert sum(files.values()) <= PARTS[part], files
 
 
 def test_what_is_loaded_on_demand_is_imported_so_and_small() -> None:
     imports = [line for file in STATIC.iterdir() if file.name.endswith(".js") for line in file.read_text().splitlines()]
     for name, budget in ON_DEMAND.items():
         assert len(gzip.compress((STATIC / name).read_bytes(), 9)) <= budget
-        assert [line for line in imports if name in line and not line.lstrip().startswith(f'import("./{name}")')] == []
+        assert [line for line in imports if name in line and f'import("./{name}")' not in line] == []
 
 
 def test_scripts_make_nodes_and_never_markup() -> None:

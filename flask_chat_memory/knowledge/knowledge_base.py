@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import builtins
 import collections.abc as cabc
-import dataclasses
 import datetime as dt
 import secrets
 import time
 import typing as t
+
+import msgspec
 
 from ..errors import InvalidKnowledge
 from ..message import timestamp
@@ -34,8 +35,7 @@ PER_CONTEXT = 200
 """Learnings of one context, and bugs, that are kept; beyond them the oldest go."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
     """One record of the knowledge base.
 
     :param id: its name in the domain ``learning``: ``patterns/database-query``, ``bugs/bug-2026-04-30-001-9f3ac2``.

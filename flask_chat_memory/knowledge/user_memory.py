@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import builtins
 import collections.abc as cabc
-import dataclasses
 import secrets
 import time
 import typing as t
+
+import msgspec
 
 from ..errors import InvalidKnowledge
 from ..message import timestamp
@@ -32,8 +33,7 @@ DEFAULT_MOST = 100
 Source = t.Literal["owner", "model"]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class UserMemory:
+class UserMemory(msgspec.Struct, frozen=True, kw_only=True):
     """One thing that is remembered of an owner.
 
     :param text: at most 1,000 characters.
@@ -86,8 +86,10 @@ class UserMemories:
         )
         known = next((memory for memory in self.list() if fold(memory.text) == fold(new.text)), None)
         if known is not None:
-            kept = known if source == "model" else dataclasses.replace(new, id=known.id, created_at=known.created_at)
-            return self._save(dataclasses.replace(kept, updated_at=now))
+            kept = (
+                known if source == "model" else msgspec.structs.replace(new, id=known.id, created_at=known.created_at)
+            )
+            return self._save(msgspec.structs.replace(kept, updated_at=now))
         self._save(new)
         self._make_room(new)
         return new
@@ -136,7 +138,7 @@ class UserMemories:
         if memory is None:
             return None
         now = timestamp(self._clock())
-        return self._save(dataclasses.replace(memory, **changes, source="owner", updated_at=now))
+        return self._save(msgspec.structs.replace(memory, **changes, source="owner", updated_at=now))
 
     def delete(self, id: str) -> bool:
         """Forget a memory; tell whether there was such a one."""
@@ -156,7 +158,7 @@ class UserMemories:
             target.delete(surplus.id)
 
     def _save(self, memory: UserMemory) -> UserMemory:
-        document = {name: value for name, value in dataclasses.asdict(memory).items() if name not in ("id", TEXT)}
+        document = {name: value for name, value in msgspec.structs.asdict(memory).items() if name not in ("id", TEXT)}
         self._storage.save(memory.id, {"type": "user_memory", **document, TEXT: memory.text})
         return memory
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import bisect
 import collections.abc as cabc
-import dataclasses
 import typing as t
 
 import msgspec
@@ -17,8 +17,7 @@ Line = tuple[Range, ...]
 """Ranges in their order, none of which touches the next."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Lines:
+class Lines(msgspec.Struct, frozen=True):
     """The lines of a thread, each the sequences of its messages.
 
     :param visible: what is seen; its last range has no end.
@@ -98,7 +97,7 @@ class Lines:
         if line is None:
             return None
         others = tuple(other for other in self.others if other != line)
-        return dataclasses.replace(self, others=others)._leaving(_joined([*line, (last + 1, None)]), last)
+        return msgspec.structs.replace(self, others=others)._leaving(_joined([*line, (last + 1, None)]), last)
 
     def placed(self, first: int, last: int, question: int) -> Lines:
         """Return the lines after messages were appended that answer a question.
@@ -115,14 +114,45 @@ class Lines:
             return Lines(self.visible, others)
         return Lines(_joined([*_closed(self.visible, first - 1), (last + 1, None)]), others)
 
+    def renumbered(self, sequences: cabc.Sequence[int]) -> Lines:
+        """Return the lines of a thread whose messages are numbered from 1 on.
+
+        :param sequences: of all messages, in their order.
+        """
+
+        def of(line: Line) -> Line:
+            places = (
+                (bisect.bisect_left(sequences, first) + 1, last and bisect.bisect_right(sequences, last))
+                for first, last in line
+            )
+            return _joined((first, last) for first, last in places if last is None or first <= last)
+
+        return Lines(of(self.visible), tuple(line for line in map(of, self.others) if line))
+
+    def joined(self, lines: Lines, last: int) -> Lines:
+        """Return the lines after a thread with lines of its own, numbered from 1 on, was appended.
+
+        :param last: the highest sequence before it.
+        """
+        before = _closed(self.visible, last)
+
+        def of(line: Line) -> Line:
+            return _joined([*before, *((first + last, end and end + last) for first, end in line)])
+
+        return Lines(of(lines.visible), _bounded([*self.others, *map(of, lines.others)]))
+
     def _leaving(self, visible: Line, last: int) -> Lines:
         left = _closed(self.visible, last)
         others = [line for line in self.others if line != left]
         if left and left != _closed(visible, last):
             others.append(left)
-        while len(others) > 1 and sum(map(len, others)) > MOST:
-            del others[0]
-        return Lines(visible, tuple(others))
+        return Lines(visible, _bounded(others))
+
+
+def _bounded(lines: list[Line]) -> tuple[Line, ...]:
+    while len(lines) > 1 and sum(map(len, lines)) > MOST:
+        del lines[0]
+    return tuple(lines)
 
 
 def _holds(line: Line, sequence: int) -> bool:

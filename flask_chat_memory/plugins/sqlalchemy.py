@@ -36,6 +36,7 @@ from .sql.marks import SQLMarks
 from .sql.moving import Mover
 from .sql.rows import Append
 from .sql.rows import bounded
+from .sql.rows import page_of
 from .sql.rows import times
 from .sql.search import SearchStatements
 from .sql.search import SQLSearch
@@ -131,7 +132,8 @@ class SQLAlchemyPlugin(
         self._statements = self._database.dialect.statements(tables)
         self._thread_statements = ThreadStatements(tables, self._statements)
         self._search_statements = SearchStatements(tables, self._statements)
-        self._at_once = self._database.dialect.append_at_once(tables, self.options)
+        self._append_at_once = self._database.dialect.append_at_once(tables, self.options)
+        self._delete_at_once = self._database.dialect.delete_at_once(tables, self.options)
 
     def create_thread_id(self) -> str:
         return new_id()
@@ -146,7 +148,13 @@ class SQLAlchemyPlugin(
         self._write(lambda writer: writer.replace(scope, thread_id, messages), scope)
 
     def delete_thread(self, scope: Scope, thread_id: str) -> bool:
-        return is_thread_id(thread_id) and self._write(lambda writer: writer.delete(scope, thread_id), scope)
+        if not is_thread_id(thread_id):
+            return False
+        if self._delete_at_once:
+            rows, _ = self._database.write_at_once(*self._delete_at_once.statement(scope, thread_id, self.clock()))
+            if rows:
+                return bool(rows[0][0])
+        return self._write(lambda writer: writer.delete(scope, thread_id), scope)
 
     def append_messages(
         self,
@@ -175,8 +183,11 @@ class SQLAlchemyPlugin(
         rows = self._database.rows(self._statements.newest_of_current, parameters)
         if not rows:
             return None, []
+        thread_id = rows[0][0]
+        # Made in the order in which they lie in memory, which is faster, and then turned round.
         stored = [row[1:] for row in rows if row[1] is not None and limit != 0]
-        return rows[0][0], self._load_current(scope, rows[0][0], stored, limit)
+        messages, hidden = page_of(stored, thread_key(scope, thread_id))
+        return thread_id, self._visible(scope, thread_id, (messages[::-1], hidden), limit)
 
     def move_threads(self, source: Scope, target: Scope, *, reseal: Reseals | None = None) -> int:
         return self._write(lambda writer: writer.move(source, target, reseal), source, target)
@@ -191,8 +202,8 @@ class SQLAlchemyPlugin(
         is_usual = append.key is not None and append.messages and append.only_into in (None, append.thread_id)
         # A title is for a thread that is yet to be made.
         is_usual = is_usual and append.title is None and append.replaces is None
-        if self._at_once and is_usual:
-            statement = self._at_once.statement(append, self.clock())
+        if self._append_at_once and is_usual:
+            statement = self._append_at_once.statement(append, self.clock())
             rows, in_doubt = self._database.write_at_once(*statement)
             if rows:
                 return Appended(append.thread_id, rows[0][0])

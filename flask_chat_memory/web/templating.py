@@ -19,6 +19,7 @@ from ..response import keep_private
 from .current import chat_memory
 from .current import csrf_token
 from .labels import LABELS
+from .parts import parts_of
 from .shown import shown_messages
 from .shown import ShownMessage
 
@@ -38,6 +39,7 @@ def chat_widget(
     nonce: str | None = None,
     markdown: bool = True,
     threads: bool = False,
+    tools: bool = False,
 ) -> Markup:
     """Render the chat: history, input, stop and reset.
 
@@ -46,6 +48,7 @@ def chat_widget(
     :param nonce: of the page's Content Security Policy, for the script tag.
     :param markdown: show the markup of answers.
     :param threads: show the list of the visitor's threads, where the chatbot has many.
+    :param tools: let the visitor regenerate, edit and rate, where messages are on the server.
     :raises ConfigurationError: for an unknown chatbot or label, if the routes are switched off, and for a list that
         the plugin cannot give.
     """
@@ -59,9 +62,14 @@ def chat_widget(
     conversation = memory.conversation(chatbot)
     page, unavailable = _page(conversation, settings.preload)
     _warn_without_provider(conversation)
-    has_list = threads and conversation.threads == "many"
-    if has_list:
-        conversation.require_list()
+    chatbot_settings = settings.chatbot(conversation.chatbot)
+    parts = parts_of(
+        conversation,
+        memory.plugin_for(conversation.chatbot),
+        threads=threads,
+        temporary=chatbot_settings.temporary,
+        tools=tools,
+    )
     urls = _urls(conversation.chatbot, conversation.threads)
     texts = {**LABELS, **(labels or {})}
     widget = types.SimpleNamespace(
@@ -71,10 +79,10 @@ def chat_widget(
         messages=shown_messages(page),
         has_more=page.cursor is not None,
         cursor=page.cursor,
-        greeting=settings.chatbot(conversation.chatbot).greeting,
+        greeting=chatbot_settings.greeting,
         unavailable=unavailable,
         threads=conversation.threads,
-        has_list=has_list,
+        parts=parts,
         urls=urls,
         # The URL names the chatbot, and tells apps of one host apart.
         storage_key=f"chat-memory:{urls['messages']}:{_owner_mark(conversation)}",
@@ -124,8 +132,6 @@ def _urls(chatbot: str, threads: str) -> dict[str, str]:
         urls["threads"] = flask.url_for("chat_memory.new_chat", chatbot=chatbot)
     urls["script"] = flask.url_for("chat_memory.static", filename="chat-memory.js")
     urls["style"] = flask.url_for("chat_memory.static", filename="chat-memory.css")
-    urls["threads_script"] = flask.url_for("chat_memory.static", filename="threads.js")
-    urls["threads_style"] = flask.url_for("chat_memory.static", filename="threads.css")
     return urls
 
 

@@ -22,7 +22,9 @@ from flask_chat_memory import Turn
 
 PAGE = """<!doctype html><html lang="en" dir="{{ request.args.get('dir', 'ltr') }}">
 <head><title>Chat</title><meta name="viewport" content="width=device-width, initial-scale=1"></head>
-<body><main><h1>Support</h1>{{ chat_widget(nonce=nonce, threads='threads' in request.args) }}</main></body></html>"""
+<body><main><h1>Support</h1>
+{{ chat_widget(nonce=nonce, threads='threads' in request.args, tools='tools' in request.args) }}
+</main></body></html>"""
 POLICY = (
     "default-src 'none'; script-src 'nonce-{nonce}' 'strict-dynamic'; style-src 'self'; img-src 'self'; "
     "connect-src 'self'; base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'"
@@ -87,6 +89,8 @@ class Site(Served):
             raise RuntimeError("postgres://user:secret@host")
         elif word == "echo":
             yield rest
+        elif word == "count":
+            yield f"Asked {len(self.asked)}"
         else:
             yield f"You said: {turn.text}"
 

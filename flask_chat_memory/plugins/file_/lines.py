@@ -65,7 +65,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     hidden: tuple[int, ...] = ()
     overlap: int = 0
     live: tuple[Live, ...] = ()
-    notes_at: int | None = None
+    notes_at: t.Annotated[int, msgspec.Meta(ge=0)] | None = None
     noted: int = 0
 
     def replace(self, **changes: t.Any) -> State:

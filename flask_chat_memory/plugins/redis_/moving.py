@@ -7,9 +7,10 @@ Whatever interrupts this, to repeat it has the same result.
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
 import secrets
 import typing as t
+
+import msgspec
 
 from ..abilities import Reseals
 from ..counting import tokens_each
@@ -90,7 +91,6 @@ class Move:
         messages = unpack(elements[:-1], name)
         hidden = unpack_lines(head.lines, name).hidden
         visible = [not is_hidden(sequence_of(message), hidden) for message in messages]
-        seen = {message.id for message, is_visible in zip(messages, visible, strict=True) if is_visible}
         received = {
             **this,
             "is_current": is_current,
@@ -114,8 +114,7 @@ class Move:
             sealed = self._reseal.messages(head.id, into, messages) if self._reseal and into else messages
             packed, bodies = pack(sealed)
             packed_marks = [
-                (id, pack_mark(self._mark(head.id, into, id, mark)), id in seen)
-                for id, mark in unpack_marks(marks, name).items()
+                (id, pack_mark(self._mark(head.id, into, id, mark))) for id, mark in unpack_marks(marks, name).items()
             ]
             received |= {"messages": packed, "marks": packed_marks, "only_into": into}
             other = self._server.run(scripts.RECEIVE, self._target, received, bodies, repeatable=True)
@@ -126,7 +125,7 @@ class Move:
     def _mark(self, thread_id: str, into: str | None, message_id: str, mark: Mark) -> Mark:
         if not (self._reseal and into and mark.comment):
             return mark
-        return dataclasses.replace(mark, comment=self._reseal.comment(thread_id, into, message_id, mark.comment))
+        return msgspec.structs.replace(mark, comment=self._reseal.comment(thread_id, into, message_id, mark.comment))
 
     def _live(self, thread_id: str, live: Live) -> Live:
         if self._reseal is None:

@@ -71,9 +71,7 @@ if #newer > 0 then
     add(thread, newer, upto == 0 and given.key or nil)
 end
 for _, mark in ipairs(given.marks) do
-    if mark[3] then
-        redis.call('HSETNX', thread.key .. ':marks', mark[1], mark[2])
-    end
+    redis.call('HSETNX', thread.key .. ':marks', mark[1], mark[2])
 end
 thread.head[DEADLINE] = 0
 close(thread)

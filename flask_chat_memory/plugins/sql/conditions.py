@@ -35,6 +35,16 @@ class Conditions:
         """Return the condition that a text is part of what the column has, taken literally."""
         return sa.func.instr(column, text) > 0
 
+    def _body(
+        self, hidden: sa.ColumnElement[str | None], body: sa.ColumnElement[str] | None = None
+    ) -> sa.ColumnElement[str]:
+        """Return the bodies of messages, after a line with what their thread hides, if it hides any.
+
+        A column of its own would cost a tenth of the time that SQLite takes to give a message.
+        """
+        body = self._tables.message.c.body if body is None else body
+        return sa.case((hidden.is_(None), body), else_=hidden + sa.literal_column("'\n'") + body).label("body")
+
     def _apart(self, query: sa.Select[t.Any]) -> sa.ScalarSelect[t.Any]:
         """Return a query for the WHERE of a statement that changes a table which the query reads."""
         return query.scalar_subquery()

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+
 from ...message import ChatMessage
 from ..abilities import ChangeLines
 from ..abilities import HidesMessages
-from ..hiding import Hidden
-from ..hiding import Read
 from ..hiding import read_visible
 from ..lines import Lines
 from ..records import Scope
@@ -16,9 +16,8 @@ from .moving import Mover
 from .part import SQLPart
 from .rows import bounded
 from .rows import lines_of
+from .rows import Page
 from .rows import page_of
-from .tables import thread_key
-from .transaction import Row
 
 
 class SQLLines(SQLPart, HidesMessages):
@@ -37,24 +36,36 @@ class SQLLines(SQLPart, HidesMessages):
         check_range(limit, before, after)
         if not is_thread_id(thread_id):
             return []
-        read = self._reader(scope, thread_id)
-        return read(limit, before, after)[0] if hidden else read_visible(read, limit, before, after)
+        page = self._page(scope, thread_id, limit, before, after)
+        return page[0] if hidden else self._visible(scope, thread_id, page, limit, before, after)
 
-    def _reader(self, scope: Scope, thread_id: str) -> Read:
+    def _page(self, scope: Scope, thread_id: str, limit: int | None, before: int | None, after: int | None) -> Page:
+        """Return messages of all lines, and what is hidden of the thread."""
         parameters = self._of_thread(scope, thread_id)
+        parameters["limit"] = bounded(limit)
+        if after is not None:
+            parameters["after"] = bounded(after)
+            return page_of(self._database.rows(self._statements.oldest, parameters), parameters["thread_key"])
+        parameters["before"] = bounded(before)
+        messages, hidden = page_of(self._database.rows(self._statements.newest, parameters), parameters["thread_key"])
+        return messages[::-1], hidden
 
-        def read(limit: int | None, before: int | None, after: int | None) -> tuple[list[ChatMessage], Hidden]:
-            values = {**parameters, "limit": bounded(limit), "before": bounded(before), "after": bounded(after)}
-            statement = self._statements.newest if after is None else self._statements.oldest
-            return page_of(self._database.rows(statement, values), values["thread_key"], newest=after is None)
-
-        return read
-
-    def _load_current(self, scope: Scope, thread_id: str, newest: list[Row], limit: int | None) -> list[ChatMessage]:
-        """Return the newest visible messages, of which the first page is read already."""
-        pages = [page_of(newest, thread_key(scope, thread_id), newest=True)]
-        more = self._reader(scope, thread_id)
-        return read_visible(lambda *place: pages.pop() if pages else more(*place), limit, None, None)
+    def _visible(
+        self,
+        scope: Scope,
+        thread_id: str,
+        page: Page,
+        limit: int | None,
+        before: int | None = None,
+        after: int | None = None,
+    ) -> list[ChatMessage]:
+        """Return the visible messages of a range, of which the first page is read already."""
+        messages, hidden = page
+        if not hidden:
+            return messages
+        pages = [page]
+        more = functools.partial(self._page, scope, thread_id)
+        return read_visible(lambda *place: pages.pop() if pages else more(*place), limit, before, after)
 
     def find_lines(self, scope: Scope, thread_id: str) -> Lines:
         if not is_thread_id(thread_id):

@@ -6,12 +6,12 @@ import collections.abc as cabc
 
 from ...message import ChatMessage
 from ..abilities import Reseals
-from ..hiding import Hidden
 from ..hiding import is_hidden
 from ..records import Scope
 from ..rules import sequence_of
 from .rows import Append
 from .rows import EVERYTHING
+from .rows import Page
 from .rows import page_of
 from .tables import id_key
 from .tables import scope_key
@@ -109,10 +109,10 @@ class Mover(Writer):
             self._make_current(target, new_key)
         self._limit_threads(target, new_key)
 
-    def _messages(self, key: str) -> tuple[list[ChatMessage], Hidden]:
+    def _messages(self, key: str) -> Page:
         """Return the messages of all lines, and what is hidden of them."""
         everything = {"thread_key": key, "after": -1, "limit": EVERYTHING, **self.times}
-        return page_of(self.rows(self._statements.oldest, everything), key, newest=False)
+        return page_of(self.rows(self._statements.oldest, everything), key)
 
     def _goal(self, scope: Scope, thread_id: str) -> str:
         """Return the thread that a batch goes to."""

@@ -23,6 +23,9 @@ from .tables import id_key
 from .tables import usage_key
 from .transaction import Row
 
+Page = tuple[list[ChatMessage], Hidden]
+"""Messages of all lines of a thread, and what is hidden of it."""
+
 _NEVER = -(2.0**62)
 """A time before all others; infinity is no number in every database."""
 EVERYTHING = 2**62
@@ -78,15 +81,13 @@ def messages_of(rows: cabc.Iterable[Row], key: str) -> list[ChatMessage]:
         raise CorruptRecord(f"{error}; its thread_key is {key!r}") from error
 
 
-def page_of(rows: list[Row], key: str, *, newest: bool) -> tuple[list[ChatMessage], Hidden]:
-    """Make messages of rows of sequence, body and what is hidden of the thread.
-
-    :param newest: the rows come newest first.
-    """
-    hidden = hidden_of(rows[0][2], key) if rows else ()
-    # Made in the order in which they lie in memory, which is faster, and then turned round.
-    messages = messages_of(((sequence, body) for sequence, body, _ in consumed(rows)), key)
-    return messages[::-1] if newest else messages, hidden
+def page_of(rows: list[Row], key: str) -> Page:
+    """Make messages, in the order of their rows, of rows of sequence and what :meth:`Conditions._body` gives."""
+    hidden: Hidden = ()
+    if rows and rows[0][1][:1] == "[":
+        hidden = hidden_of(rows[0][1].partition("\n")[0], key)
+        rows = [(sequence, body.partition("\n")[2]) for sequence, body in rows]
+    return messages_of(consumed(rows), key), hidden
 
 
 def lines_of(text: str | None, key: str) -> Lines:

@@ -35,7 +35,7 @@ class Statements(LiveStatements, MarkStatements):
         self.lines = sa.select(thread.c.lines).where(this_thread, self.alive())
         alive = sa.exists().where(this_thread, self.alive())
         hidden = sa.select(thread.c.hidden_ranges).where(this_thread).scalar_subquery()
-        of_thread = sa.select(message.c.sequence, message.c.body, hidden).where(
+        of_thread = sa.select(message.c.sequence, self._body(hidden)).where(
             message.c.thread_key == _p("thread_key"), alive
         )
         self.newest = (
@@ -50,7 +50,7 @@ class Statements(LiveStatements, MarkStatements):
         )
         self.current_thread = found
         self.newest_of_current = (
-            found.add_columns(message.c.sequence, message.c.body, thread.c.hidden_ranges)
+            found.add_columns(message.c.sequence, self._body(thread.c.hidden_ranges))
             .outerjoin(message, message.c.thread_key == thread.c.thread_key)
             .order_by(message.c.sequence.desc())
             .limit(_p("limit"))

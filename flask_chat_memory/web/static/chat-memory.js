@@ -26,7 +26,7 @@ class ChatMemory extends HTMLElement {
     this.scroll = this.part("scroll")
     this.log = new MessageLog(this)
     if (mode === "client") {
-      this.history = new BrowserHistory(storageKey, "adopt" in this.dataset)
+      this.kept = this.history = new BrowserHistory(storageKey, "adopt" in this.dataset)
       this.showStored()
     } else forget(storageKey)
     this.listen()
@@ -92,9 +92,18 @@ class ChatMemory extends HTMLElement {
     const text = this.input.value.trim()
     if (!text || this.running || this.restarting) return
     this.input.value = ""
-    this.running = this.exchange(text)
-    this.showState()
+    this.run(() => this.exchange(text))
     this.input.focus()
+  }
+
+  async run(work) {
+    this.controller = new AbortController()
+    this.say(this.labels.answering)
+    this.running = work()
+    this.showState()
+    await this.running
+    this.running = null
+    this.showState()
   }
 
   abort() {
@@ -103,8 +112,7 @@ class ChatMemory extends HTMLElement {
 
   stop() {
     this.input.focus()
-    if (this.dataset.stopUrl) this.attend("stop")
-    else this.abort()
+    this.attend("stop")
   }
 
   resume() {
@@ -122,32 +130,37 @@ class ChatMemory extends HTMLElement {
     turn.answer.finish(status)
     if (turn.id || status === "stopped") await this.keep(turn, status)
     else this.takeBack(turn)
-    this.running = null
-    this.showState()
   }
 
   startTurn(text) {
     const retried = this.unsent?.text === text && this.unsent
     if (retried) retried.bubble.remove()
     this.unsent = null
-    this.controller = new AbortController()
-    this.say(this.labels.answering)
-    const key = retried.key ?? crypto.getRandomValues(new Uint32Array(4)).join("-")
     const bubble = this.log.add({ role: "user", text })
     const answer = this.log.startAnswer()
-    return { text, key, bubble, answer }
+    return { text, key: retried.key, bubble, answer }
   }
 
   async receive(turn) {
     const earlier = this.history?.read().filter(({ text }) => text) ?? []
-    const messages = [...earlier, { role: "user", text: turn.text }].slice(-200)
-    const sent = messages.map(({ role, text }) => ({ role, text }))
-    const body = { messages: sent, key: turn.key, thread_id: this.thread }
-    const response = await this.post(this.dataset.messagesUrl, body, this.controller.signal)
-    const isStream = /event-stream/.test(response.headers.get("Content-Type"))
+    const messages = [...earlier, { role: "user", text: turn.text }]
+    await this.request(turn, this.dataset.messagesUrl, { messages, temporary: this.history !== this.kept })
+  }
+
+  async request(turn, url, body) {
+    turn.key ??= crypto.getRandomValues(new Uint32Array(4)).join("-")
+    const sent = { ...body, key: turn.key, thread_id: this.thread }
+    const response = await this.post(url, sent, this.controller.signal)
     const read = (name) => response.headers.get("Chat-Memory-" + name)
-    if (isStream || read("Question")) this.accept(turn, read)
-    if (!isStream) await this.readReply(response)
+    turn.id = read("Question")
+    if (turn.id) {
+      turn.thread = read("Thread")
+      turn.notice = read("Notice")
+      turn.bubble.dataset.id = turn.id
+      turn.answer.bubble.dataset.id = read("Answer")
+      this.history?.add({ id: turn.id, role: "user", text: turn.text })
+    }
+    if (!/event-stream/.test(response.headers.get("Content-Type"))) await this.readReply(response)
     await this.read(turn, response)
   }
 
@@ -160,14 +173,6 @@ class ChatMemory extends HTMLElement {
       turn.answer.append(text)
     }
     throw {}
-  }
-
-  accept(turn, read) {
-    turn.thread = read("Thread")
-    turn.notice = read("Notice")
-    turn.id = turn.bubble.dataset.id = read("Question") ?? turn.key
-    turn.answer.bubble.dataset.id = read("Answer") ?? turn.key + ":answer"
-    this.history?.add({ id: turn.id, role: "user", text: turn.text })
   }
 
   async keep({ id, answer: { bubble, text }, thread, notice }, status) {
@@ -223,7 +228,7 @@ class ChatMemory extends HTMLElement {
   }
 
   handleEvent({ key, newValue }) {
-    if (!this.history || (key && key !== this.dataset.storageKey)) return
+    if (!this.kept || (key && key !== this.dataset.storageKey)) return
     if (newValue) this.showStored()
     else this.clear()
   }
@@ -235,10 +240,9 @@ class ChatMemory extends HTMLElement {
     await this.running
     await this.loading
     await this.attempt(async () => {
-      const { mode, storageKey } = this.dataset
       const body = { thread_id: this.thread }
-      if (mode !== "none") this.thread = (await this.readReply(await this.post(url, body))).thread_id
-      if (this.history) forget(storageKey)
+      if (url) this.thread = (await this.readReply(await this.post(url, body))).thread_id
+      if (this.kept) forget(this.dataset.storageKey)
       this.clear()
     })
     this.restarting = false
@@ -249,6 +253,7 @@ class ChatMemory extends HTMLElement {
   clear() {
     this.abort()
     this.unsent = this.cursor = null
+    this.history = this.kept
     this.say(this.labels.cleared)
     this.log.show(this.greeting())
   }

@@ -27,10 +27,10 @@ export class MessageLog {
     return markdownPainter(element)
   }
 
-  add({ role, text, id = "", status }) {
+  add({ role, text, id = "", status, version = "", versions = "", rating = "" }) {
     const bubble = this.template.cloneNode(true)
     const [speaker, body] = bubble.children
-    Object.assign(bubble.dataset, { role, id })
+    Object.assign(bubble.dataset, { role, id, version, versions, rating })
     speaker.textContent = this.labels[role]
     body.textContent = text
     if (role === "ai") this.painter(body)(text)

@@ -6,6 +6,7 @@ function settled(widget, running) {
 }
 
 export async function stop(widget) {
+  if (widget.history || !widget.dataset.stopUrl) return widget.abort() // the server knows nothing of it
   const { running, thread, turn } = widget
   const body = { thread_id: thread, key: turn.key, question_id: turn.key ? undefined : turn.id }
   let isStopped
@@ -36,13 +37,7 @@ async function follow(widget, bubble) {
 
 export async function resume(widget) {
   await widget.running
-  const followAll = async () => {
+  widget.run(async () => {
     for (const bubble of widget.querySelectorAll("[data-status=pending]")) await follow(widget, bubble)
-    widget.running = null
-    widget.showState()
-  }
-  widget.controller = new AbortController()
-  widget.say(widget.labels.answering)
-  widget.running = followAll()
-  widget.showState()
+  })
 }

@@ -9,6 +9,7 @@ class ChatMemoryThreads extends HTMLElement {
     this.toggle = this.part("toggle")
     this.toggle.onclick = () => this.show(!("open" in this.dataset))
     this.more.onclick = () => this.load(this.cursor)
+    this.part("search")?.addEventListener("focus", () => this.prepareSearch(), { once: true })
     this.list.addEventListener("click", this)
     this.list.addEventListener("submit", this)
     this.list.addEventListener("keydown", this)
@@ -108,6 +109,10 @@ class ChatMemoryThreads extends HTMLElement {
       widget.scroll.focus()
     }
     this.isOpening = false
+  }
+
+  prepareSearch() {
+    return this.widget.attempt(async () => (await import("./search.js")).watch(this))
   }
 
   rename(item) {

@@ -10,6 +10,7 @@ import msgspec
 import pymysql
 import sqlalchemy as sa
 
+from flask_chat_memory.plugins.folding import fold
 from tests.benchmarks.store import Body
 from tests.benchmarks.systems.servers import both
 from tests.benchmarks.systems.servers import COLUMNS
@@ -27,7 +28,8 @@ _TOUCH = f"""
         last_activity = VALUES(last_activity)
 """
 _INSERT = """
-    INSERT INTO chat_memory_message (thread_key, sequence, message_id, turn, role, body) VALUES (%s, %s, %s, %s, %s, %s)
+    INSERT INTO chat_memory_message (thread_key, sequence, message_id, turn, role, body, folded)
+    VALUES (%s, %s, %s, %s, %s, %s, %s)
 """
 _DELETE = [f"DELETE FROM chat_memory_{table} WHERE thread_key = %(thread)s" for table in ("message", "thread")]
 
@@ -64,6 +66,7 @@ class RawMariaDB(RawServer):
                         message["turn"],
                         message["role"],
                         msgspec.json.encode(message).decode(),
+                        fold(message["content"]),
                     )
                     for sequence, message in enumerate(messages, first)
                 ],

@@ -9,6 +9,7 @@ import msgspec
 import psycopg
 import sqlalchemy as sa
 
+from flask_chat_memory.plugins.folding import fold
 from tests.benchmarks.store import Body
 from tests.benchmarks.systems.servers import both
 from tests.benchmarks.systems.servers import COLUMNS
@@ -27,10 +28,10 @@ _APPEND = f"""
             last_activity = excluded.last_activity
         RETURNING sequence - %(added)s AS last
     )
-    INSERT INTO chat_memory_message (thread_key, sequence, message_id, turn, role, body)
-    SELECT %(thread)s, last + place, message_id, turn, role, body FROM touched, unnest(
-        %(ids)s::text[], %(turns)s::text[], %(roles)s::text[], %(bodies)s::text[]
-    ) WITH ORDINALITY AS batch (message_id, turn, role, body, place)
+    INSERT INTO chat_memory_message (thread_key, sequence, message_id, turn, role, body, folded)
+    SELECT %(thread)s, last + place, message_id, turn, role, body, folded FROM touched, unnest(
+        %(ids)b::text[], %(turns)b::text[], %(roles)b::text[], %(bodies)b::text[], %(folded)b::text[]
+    ) WITH ORDINALITY AS batch (message_id, turn, role, body, folded, place)
 """
 _DELETE = """
     WITH removed AS (DELETE FROM chat_memory_message WHERE thread_key = %(thread)s)
@@ -54,6 +55,7 @@ class RawPostgreSQL(RawServer):
             "turns": [message["turn"] for message in messages],
             "roles": [message["role"] for message in messages],
             "bodies": [msgspec.json.encode(message).decode() for message in messages],
+            "folded": [fold(message["content"]) for message in messages],
         }
         with self.connection.cursor() as cursor:
             cursor.execute(_APPEND, {**thread_row(owner, len(messages)), **values})

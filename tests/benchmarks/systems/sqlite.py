@@ -12,6 +12,7 @@ import time
 
 import msgspec
 
+from flask_chat_memory.plugins.folding import fold
 from flask_chat_memory.plugins.records import Scope
 from flask_chat_memory.plugins.sql.tables import thread_key
 from flask_chat_memory.plugins.sqlalchemy import SQLAlchemyPlugin
@@ -34,7 +35,8 @@ _TOUCH = """
     RETURNING sequence
 """
 _INSERT = """
-    INSERT INTO chat_memory_message (thread_key, sequence, message_id, turn, role, body) VALUES (?, ?, ?, ?, ?, ?)
+    INSERT INTO chat_memory_message (thread_key, sequence, message_id, turn, role, body, folded)
+    VALUES (?, ?, ?, ?, ?, ?, ?)
 """
 _NEWEST = "SELECT body FROM chat_memory_message WHERE thread_key = ? ORDER BY sequence DESC LIMIT ?"
 _ALL = "SELECT body FROM chat_memory_message WHERE thread_key = ? ORDER BY sequence"
@@ -69,6 +71,7 @@ class RawSqlite(RawSystem):
                         message["turn"],
                         message["role"],
                         msgspec.json.encode(message).decode(),
+                        fold(message["content"]),
                     )
                     for sequence, message in enumerate(messages, last - added + 1)
                 ],
