@@ -39,6 +39,7 @@ def adopt_after_login(
     adopt: bool,
     plugins: cabc.Callable[[], cabc.Iterable[tuple[str, ChatMemoryPlugin]]],
     memories: cabc.Callable[[str], UserMemories | None],
+    drop_summaries: cabc.Callable[[str], None],
     announce: Announce,
 ) -> None:
     """Give what the visitor had before the login to the user, or leave it, and drop the anonymous key.
@@ -47,6 +48,7 @@ def adopt_after_login(
 
     :param plugins: gives the name and the plugin of each chatbot that keeps its history on the server.
     :param memories: gives the memories of an owner; None if there is no storage for them.
+    :param drop_summaries: removes the summaries of an owner's threads, which are made again where these go.
     """
     anonymous = visitor.left_anonymous
     if anonymous is None:
@@ -66,10 +68,20 @@ def adopt_after_login(
                 logger.exception("anonymous threads could not be adopted; a later request tries again")
                 left += 1
         left += _adopt_memories(memories(anonymous), memories(user))
+        left += _drop(drop_summaries, anonymous)
     if left:
         visitor.keep_anonymous()
     else:
         visitor.drop_anonymous(keep_threads=adopt)
+
+
+def _drop(drop_summaries: cabc.Callable[[str], None], anonymous: str) -> int:
+    try:
+        drop_summaries(anonymous)
+    except StorageError:
+        logger.exception("summaries of anonymous threads could not be dropped; a later request tries again")
+        return 1
+    return 0
 
 
 def _adopt_memories(source: UserMemories | None, target: UserMemories | None) -> int:

@@ -25,10 +25,16 @@ from .plugins.rules import new_id
 from .plugins.rules import sequence_of
 from .question import Question
 from .repeat import earlier_exchange
+from .short_term.base import Prompt
 from .short_term.chain import apply_chain
+from .short_term.estimate import told
 from .short_term.history import History
+from .short_term.history import Source
+from .short_term.summary import Summary
 from .signals import Announce
 from .signals import thread_created
+from .summaries import Summaries
+from .summarising import Summarising
 from .titles import Titles
 from .turn import Turn
 from .visitor import Visitor
@@ -43,12 +49,16 @@ def unstored_turn(
 
     :param notice: why, where the chatbot stores its turns.
     """
+    question = asked.message.replace(id=new_id())
+    view = apply_chain(chatbot.short_term, History.of(asked.history), Prompt(question, chatbot.system_prompt))
     return Turn(
         id=new_id(),
         chatbot=chatbot.name,
-        question=asked.message.replace(id=new_id()),
+        question=question,
         answer_id=new_id(),
-        history=apply_chain(chatbot.short_term, History.of(asked.history)),
+        history=view.messages,
+        budget=view.budget,
+        summary=view.summary,
         system=chatbot.system_prompt,
         owner=visitor.owner,
         notice=notice,
@@ -58,20 +68,29 @@ def unstored_turn(
 
 
 def stored_turn(
-    chatbot: ChatbotSettings, visitor: Visitor, location: Location, asked: Question, titles: Titles
+    chatbot: ChatbotSettings,
+    visitor: Visitor,
+    location: Location,
+    asked: Question,
+    titles: Titles,
+    summarising: Summarising | None,
 ) -> Turn:
     """Store the question and return its turn; a repeat stores nothing and gets the answer that there is.
 
     :param titles: for a thread that begins with the question.
+    :param summarising: of the thread; None where there is no place for summaries.
     :raises RequestRefused: 404 if the question in whose place it is asked is gone, 409 for a repeat that cannot be
         answered now.
     :raises StorageError: if the store fails.
     """
     plugin, scope = location.plugin, location.scope
-    history = _history(chatbot, location, asked)
+    question = asked.message.replace(id=new_id(), turn=new_id(), created_at=timestamp(plugin.clock()))
+    source = Stored(location, asked.replaces, asked.kept, summarising.summaries if summarising else None)
+    view = apply_chain(chatbot.short_term, History(source), Prompt(question, chatbot.system_prompt))
+    history = view.messages
     if location.place is not None:
         settle(location.place, history)
-    question = asked.message.replace(id=new_id(), turn=new_id(), created_at=timestamp(plugin.clock()))
+    question = told(question, view.budget)
     answer_id = new_id()
     appended = _append(location, question, answer_id, asked, titles.of(question.text))
     if not appended.sequence:
@@ -88,6 +107,8 @@ def stored_turn(
         question=question,
         answer_id=answer_id,
         history=history,
+        budget=view.budget,
+        summary=view.summary,
         system=chatbot.system_prompt,
         owner=scope.owner,
         place=place,
@@ -97,6 +118,8 @@ def stored_turn(
     )
     if appended.sequence == 1:
         titles.give(turn, place)
+    if summarising is not None:
+        summarising.follow(turn, place)
     return turn
 
 
@@ -145,16 +168,50 @@ def _earlier_turn(
     )
 
 
-def _history(chatbot: ChatbotSettings, location: Location, asked: Question) -> list[ChatMessage]:
-    """Return what the model sees of the thread."""
+class Stored(Source):
+    """The messages of a thread that are seen.
 
-    def load(limit: int) -> list[ChatMessage]:
-        if asked.replaces is None:
-            return location.newest(limit)
-        messages = [*location.load(limit, asked.replaces), *asked.kept]
+    :param before: the sequence of a question; what comes after it is not seen.
+    :param kept: messages that come after it and are seen all the same.
+    :param summaries: None where there is no place for them.
+    """
+
+    def __init__(
+        self,
+        location: Location,
+        before: int | None = None,
+        kept: cabc.Sequence[ChatMessage] = (),
+        summaries: Summaries | None = None,
+    ) -> None:
+        self._location = location
+        self._before = before
+        self._kept = kept
+        self._summaries = summaries
+
+    def newest(self, limit: int, newer: cabc.Sequence[ChatMessage]) -> list[ChatMessage]:
+        end = sequence_of(newer[0]) if newer else None
+        if self._before is None:
+            return self._location.newest(limit) if end is None else self._location.load(limit, end)
+        kept = [message for message in self._kept if end is None or sequence_of(message) < end]
+        before = self._before if end is None else min(end, self._before)
+        messages = [*self._location.load(limit, before), *kept]
         return messages[max(0, len(messages) - limit) :]
 
-    return apply_chain(chatbot.short_term, History(load))
+    def oldest(self, limit: int, older: cabc.Sequence[ChatMessage]) -> list[ChatMessage]:
+        return self.after(sequence_of(older[-1]) if older else 0, limit)
+
+    def after(self, sequence: int, limit: int | None) -> list[ChatMessage]:
+        found = self._location.load(limit, after=sequence)
+        if self._before is None:
+            return found
+        late = {message.id for message in self._kept}
+        return [message for message in found if sequence_of(message) < self._before or message.id in late]
+
+    def summary(self, newer: cabc.Sequence[ChatMessage]) -> Summary | None:
+        place = self._location.place
+        if place is None or self._summaries is None:
+            return None
+        return self._summaries.holding(place, newer, self._before)
 
 
 def _append(location: Location, question: ChatMessage, answer_id: str, asked: Question, title: str | None) -> Appended:

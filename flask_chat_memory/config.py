@@ -18,6 +18,7 @@ from .plugins.registry import PluginChoice
 from .plugins.registry import PluginRegistry
 from .redaction import read_redaction
 from .short_term.chain import Chain
+from .short_term.chain import coverage_of
 from .short_term.chain import make_chain
 from .storage.choice import read_storages
 from .storage.choice import StorageSettings
@@ -140,6 +141,11 @@ def read_settings(config: cabc.MutableMapping[str, t.Any], registry: PluginRegis
     for chatbot in chatbots.values():
         if chatbot.plugin and chatbot.history and storages["conversation"] is None:
             _check_storage(chatbot.plugin)
+        if chatbot.plugin and chatbot.history and storages["summaries"] is None and coverage_of(chatbot.short_term):
+            raise ConfigurationError(
+                f"the short-term memory of chatbot {chatbot.name!r} makes summaries, and there is no storage for them: "
+                "CHAT_MEMORY_PLUGIN names none; set CHAT_MEMORY_STORAGE or CHAT_MEMORY_STORAGES['summaries']"
+            )
     return Settings(
         chatbots=types.MappingProxyType(chatbots),
         storages=types.MappingProxyType(storages),

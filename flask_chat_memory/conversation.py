@@ -9,6 +9,7 @@ from .config import Settings
 from .history import OwnHistory
 from .lines import OwnLines
 from .location import Location
+from .own_summary import OwnSummary
 from .plugins.abilities import CurrentThread
 from .plugins.base import ChatMemoryPlugin
 from .plugins.records import Scope
@@ -18,6 +19,7 @@ from .question import ShownThread
 from .search import OwnSearch
 from .signals import Announce
 from .signals import nobody
+from .summarising import Summarising
 from .threads import OwnThreads
 from .titles import MakeTitle
 from .titles import Titles
@@ -25,7 +27,7 @@ from .turns import BeforeTurn
 from .visitor import Visitor
 
 
-class Conversation(OwnLines, OwnHistory, OwnThreads, OwnSearch):
+class Conversation(OwnLines, OwnHistory, OwnThreads, OwnSearch, OwnSummary):
     """The exchange of one owner with one chatbot; works in a request, in a stream and in a worker.
 
     Making it writes nothing. Where nothing is kept on the server (``mode`` is not ``"server"``) the same calls store
@@ -43,6 +45,7 @@ class Conversation(OwnLines, OwnHistory, OwnThreads, OwnSearch):
         visitor: Visitor,
         provider: Provider | None,
         make_title: MakeTitle | None,
+        summarising: Summarising | None = None,
         title: str | None,
         in_request: bool,
         admission: cabc.Sequence[BeforeTurn] = (),
@@ -55,6 +58,7 @@ class Conversation(OwnLines, OwnHistory, OwnThreads, OwnSearch):
         self._visitor = visitor
         self._provider = provider
         self._titles = Titles(title, make_title)
+        self._summarising = summarising
         self._in_request = in_request
         self._admission = admission
         self._announce = announce
@@ -106,3 +110,5 @@ class Conversation(OwnLines, OwnHistory, OwnThreads, OwnSearch):
         location = self._location()
         if location and location.thread_id:
             location.plugin.clear_messages(location.scope, location.thread_id)
+            if self._summarising is not None:
+                self._summarising.summaries.delete(location.scope, location.thread_id)

@@ -36,8 +36,13 @@ from .pointer import Pointer
 from .provider import plain_function
 from .remembering import Remembering
 from .resolve import check
+from .short_term.chain import coverage_of
+from .short_term.extract import lead
+from .short_term.extract import statements
 from .signals import Announcer
 from .storage.domains import DomainStorage
+from .summaries import Summaries
+from .summarising import Summarising
 from .threads import checked_changes
 from .threads import describer
 from .turn import Turn
@@ -203,7 +208,9 @@ class ChatMemory(SiteFunctions, Accounts, Remembering, Forgetting):
     def _pointer(self, user: str | None, chatbot: str) -> Pointer:
         pointer = Pointer(user, chatbot)
         adopt = self.settings.on_login == "adopt"
-        adopt_after_login(pointer, adopt, self._server_plugins, self._known_memories, self._announcer())
+        adopt_after_login(
+            pointer, adopt, self._server_plugins, self._known_memories, self._drop_summaries, self._announcer()
+        )
         return pointer
 
     def _server_plugins(self) -> cabc.Iterator[tuple[str, ChatMemoryPlugin]]:
@@ -246,11 +253,32 @@ class ChatMemory(SiteFunctions, Accounts, Remembering, Forgetting):
             visitor=visitor,
             provider=plain_function(app, provider) if provider else None,
             make_title=_in_app(app, plain_function(app, make_title)) if make_title else None,
+            summarising=self._summarising(app, chatbot) if plugin else None,
             title=title,
             in_request=in_request,
             admission=self._admission,
             announce=self._announcer(),
         )
+
+    def _summarising(self, app: flask.Flask, chatbot: ChatbotSettings) -> Summarising | None:
+        coverage = coverage_of(chatbot.short_term)
+        if coverage is None:
+            return None
+        self._redacting()  # Refused here rather than in the background.
+        summarizer = self._summarizers.of_chatbot(chatbot.name, self.settings)
+        extractor = self._fact_extractors.of_chatbot(chatbot.name, self.settings)
+        return Summarising(
+            summaries=Summaries(self.storage("summaries")),
+            coverage=coverage,
+            summarize=plain_function(app, summarizer) if summarizer else lead,
+            extract=plain_function(app, extractor) if extractor else statements,
+            redact=self.redact,
+            context=app.app_context,
+        )
+
+    def _drop_summaries(self, owner: str) -> None:
+        if any(coverage_of(chatbot.short_term) for chatbot in self.settings.chatbots.values()):
+            Summaries(self.storage("summaries")).delete_all(owner)
 
 
 class _State(msgspec.Struct, frozen=True):

@@ -11,12 +11,16 @@ from .config import Settings
 from .errors import ConfigurationError
 from .provider import check_function
 from .provider import Provider
+from .summarising import FactExtractor
+from .summarising import Summarizer
 from .titles import TitleFunction
 from .turns import BeforeTurn
 
 F = t.TypeVar("F", bound=cabc.Callable[..., t.Any])
 P = t.TypeVar("P", bound=Provider)
 T = t.TypeVar("T", bound=TitleFunction)
+S = t.TypeVar("S", bound=Summarizer)
+E = t.TypeVar("E", bound=FactExtractor)
 B = t.TypeVar("B", bound=BeforeTurn)
 
 
@@ -79,6 +83,8 @@ class SiteFunctions(abc.ABC):
         super().__init__()
         self._providers = ChatbotFunctions("provider")
         self._title_functions = ChatbotFunctions("title function")
+        self._summarizers = ChatbotFunctions("summarizer")
+        self._fact_extractors = ChatbotFunctions("fact extractor")
         self._admission: tuple[BeforeTurn, ...] = ()
 
     @t.overload
@@ -110,6 +116,39 @@ class SiteFunctions(abc.ABC):
         """
         return self._title_functions.register(chatbot, self._settings_of_apps())
 
+    @t.overload
+    def summarizer(self, chatbot: S) -> S: ...
+
+    @t.overload
+    def summarizer(self, chatbot: str | None = None) -> cabc.Callable[[S], S]: ...
+
+    def summarizer(self, chatbot: t.Any = None) -> t.Any:
+        """Register the function that summarises the threads of a chatbot, of the default one if none is named.
+
+        It is called in the background, with an app context, the summary so far or None, and the messages that are to
+        be covered besides: dicts of the OpenAI kind, redacted. It returns the text that stands for both, or an
+        iterable of its pieces. What is blank, no shorter than what it stands for, or raised, changes nothing.
+
+        :raises ConfigurationError: for a second one, an unknown chatbot, an async generator.
+        """
+        return self._summarizers.register(chatbot, self._settings_of_apps())
+
+    @t.overload
+    def fact_extractor(self, chatbot: E) -> E: ...
+
+    @t.overload
+    def fact_extractor(self, chatbot: str | None = None) -> cabc.Callable[[E], E]: ...
+
+    def fact_extractor(self, chatbot: t.Any = None) -> t.Any:
+        """Register the function that finds key facts in the threads of a chatbot, of the default one if none is named.
+
+        It is called like a summarizer, with the facts so far and the messages, and returns the facts that are in the
+        messages. They are added to those so far; the newest 50 are kept.
+
+        :raises ConfigurationError: for a second one, an unknown chatbot, an async generator.
+        """
+        return self._fact_extractors.register(chatbot, self._settings_of_apps())
+
     def before_turn(self, function: B) -> B:
         """Register a function that may refuse a turn before anything is stored or sent.
 
@@ -128,5 +167,5 @@ class SiteFunctions(abc.ABC):
         """Return the settings of all apps that are known by now."""
 
     def _check_functions(self, settings: Settings) -> None:
-        for functions in (self._providers, self._title_functions):
+        for functions in (self._providers, self._title_functions, self._summarizers, self._fact_extractors):
             functions.check(settings)

@@ -95,13 +95,18 @@ class OwnLines(OwnTurns):
             return False
         found = False
 
+        parting: int | None = None
+
         def show(lines: Lines, last: int) -> Lines | None:
-            nonlocal found
+            nonlocal found, parting
             shown = lines.shown(version, last)
             found = shown is not None
+            parting = lines.parting(shown) if shown is not None else None
             return shown
 
         _change(location, show)
+        if parting is not None:
+            self._drop_summary(location, parting)
         return found
 
     def undo(self, turn: str | None = None, thread_id: ShownThread = NOT_TOLD) -> bool:
@@ -126,9 +131,15 @@ class OwnLines(OwnTurns):
         # Again until there is nothing left, for the answer may have come meanwhile.
         while found := _sequences(location, turn, since=hidden[0] if hidden else 0):
             _hide(location, found, again=bool(hidden))
+            self._drop_summary(location, found[0])
             hidden = found
         self._taken = [taken for taken in self._taken if taken[1] != turn]
         return bool(hidden)
+
+    def _drop_summary(self, location: Location, sequence: int) -> None:
+        """Remove the summary if it covers a message, or one after it, that is not seen any more, or again."""
+        if self._summarising is not None and location.thread_id is not None:
+            self._summarising.summaries.delete_touched(location.scope, location.thread_id, sequence)
 
     def _changeable(self, thread_id: ShownThread) -> Location | None:
         """Return the thread that is meant, without an owner none.
@@ -149,7 +160,11 @@ class OwnLines(OwnTurns):
         by: str | None,
     ) -> Turn:
         asked = Question(new, key=key, replaces=sequence_of(question), kept=late)
-        return self._take(asked, by, location=location)
+        turn = self._take(asked, by, location=location)
+        if late:
+            # The last message of a summary may be one that stays, while others are hidden.
+            self._drop_summary(location, sequence_of(question))
+        return turn
 
     def _repeated(self, location: Location, new: ChatMessage, key: str | None) -> Turn | None:
         """Return the turn of a question that was sent before: its own sending has changed what is seen."""

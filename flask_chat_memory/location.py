@@ -99,10 +99,10 @@ class Location:
         self._found, self._looked = found, True
         return messages
 
-    def load(self, limit: int | None = None, before: int | None = None) -> list[ChatMessage]:
+    def load(self, limit: int | None = None, before: int | None = None, after: int | None = None) -> list[ChatMessage]:
         if self.thread_id is None:
             return []
-        return self.plugin.load_messages(self.scope, self.thread_id, limit=limit, before=before)
+        return self.plugin.load_messages(self.scope, self.thread_id, limit=limit, before=before, after=after)
 
     def backwards(self) -> cabc.Iterator[ChatMessage]:
         """Yield the messages that are seen, the newest first; they are read in pages."""

@@ -23,6 +23,7 @@ from .plugins.rules import check_changes
 from .plugins.rules import is_thread_id
 from .plugins.rules import MAX_TITLE
 from .signals import thread_deleted
+from .summarising import Summarising
 
 UNKNOWN_CURSOR = "This place in the list of conversations is not known. Please load the list again."
 TOO_LONG = f"A title has at most {MAX_TITLE} characters."
@@ -49,6 +50,8 @@ class Changes(t.TypedDict, total=False):
 
 class OwnThreads(Located):
     """The threads that an owner has with a chatbot."""
+
+    _summarising: Summarising | None
 
     @property
     def threads(self) -> t.Literal["one", "many"]:
@@ -122,6 +125,9 @@ class OwnThreads(Located):
         if scope is None or self._plugin is None:
             return False
         deleted = self._plugin.delete_thread(scope, thread_id)
+        if self._summarising is not None:
+            # Also when the thread is gone: the last attempt may have come no further.
+            self._summarising.summaries.delete(scope, thread_id)
         if deleted:
             self._announce(thread_deleted, owner=scope.owner, chatbot=self.chatbot, thread_id=thread_id)
         return deleted

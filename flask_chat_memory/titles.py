@@ -47,7 +47,7 @@ class Titles(msgspec.Struct, frozen=True):
         if not isinstance(plugin, DescribesThreads):
             return
         if self.make is not None and self.title is None:
-            turn.afterwards = functools.partial(_make_later, self.make, place)
+            turn.afterwards.append(functools.partial(_make_later, self.make, place))
         title = self.of(turn.text)
         if title is None or isinstance(plugin, KeepsLiveTurns):
             # It came with the question.

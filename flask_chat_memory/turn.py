@@ -22,6 +22,10 @@ from .plugins.base import Clock
 from .plugins.counting import model_calls
 from .plugins.records import Scope
 from .plugins.rules import new_id
+from .short_term.base import Prompt
+from .short_term.budget import Budget
+from .short_term.summary import Summary
+from .short_term.system import system_message
 from .short_term.view import acceptable
 from .signals import Announce
 from .signals import nobody
@@ -42,7 +46,10 @@ class Turn(Answering):
     :ivar question: the user message.
     :ivar answer: the assistant message once the turn is over, or at once when the question is a repeat.
     :ivar history: the messages before the question that the model sees.
+    :ivar budget: how the context window of the model is used; None if no short-term memory has estimated it.
+    :ivar summary: of what came before the history, with key facts; None if there is none.
     :ivar system: the system prompt.
+    :ivar knowledge: what is known of the owner, as text for the model.
     :ivar chatbot: the name of the chatbot.
     :ivar answer_id: the id that the answer has, or will have.
     :ivar owner: whose conversation it is; None where nothing is stored on the server.
@@ -50,7 +57,8 @@ class Turn(Answering):
     :ivar model: the model that answered.
     :ivar repeated: the question was asked before, and no model needs to be called: ``answer`` is what was answered
         then, or None while that is going on; then :meth:`stream` and :meth:`response` follow it.
-    :ivar afterwards: is called once when the answer is stored.
+    :ivar recorded: the tool calls and results so far.
+    :ivar afterwards: are called once when the answer is stored.
     :ivar notice: why nothing is stored: ``not-stored`` if the store was down and the turn goes on without it,
         ``temporary`` if the visitor wanted it so.
     """
@@ -65,6 +73,9 @@ class Turn(Answering):
         history: list[ChatMessage],
         system: str | None,
         owner: str | None,
+        knowledge: str | None = None,
+        budget: Budget | None = None,
+        summary: Summary | None = None,
         place: Place | None = None,
         answer: ChatMessage | None = None,
         following: Following | None = None,
@@ -78,6 +89,9 @@ class Turn(Answering):
         self.question = question
         self.answer_id = answer_id
         self.history = history
+        self.knowledge = knowledge
+        self.budget = budget
+        self.summary = summary
         self.system = system
         self.owner = owner
         self.answer = answer
@@ -91,11 +105,11 @@ class Turn(Answering):
         self._clock = clock
         self._announce = announce
         self._begun_at = clock()
-        self._recorded: list[ChatMessage] = []
+        self.recorded: list[ChatMessage] = []
         self._texts: list[str] = []
         self._stored = self.repeated
         self.begun = False
-        self.afterwards: cabc.Callable[[Turn], None] | None = None
+        self.afterwards: list[cabc.Callable[[Turn], None]] = []
         self.stopping = False
         self._ending = threading.Lock()
         if self.lease and not self.repeated:
@@ -113,10 +127,14 @@ class Turn(Answering):
 
     @property
     def messages(self) -> list[dict[str, t.Any]]:
-        """What to send to the model: dicts of the OpenAI kind, the system prompt first, the question last."""
+        """What to send to the model: dicts of the OpenAI kind, the question last.
+
+        The first is the one system message: the system prompt, what is known of the owner, summary and key facts.
+        """
+        system = system_message(Prompt(self.question, self.system, self.knowledge, self.summary))
         seen = acceptable([*self.history, self.question])
-        prompt = [] if self.system is None else [{"role": "system", "content": self.system}]
-        return prompt + [message.to_openai() for message in seen]
+        first = [] if system is None else [{"role": "system", "content": system}]
+        return first + [message.to_openai() for message in seen]
 
     @property
     def failed_before(self) -> bool:
@@ -139,7 +157,7 @@ class Turn(Answering):
             raise InvalidMessage("role", f"is {message.role}; a turn records assistant and tool messages")
         # Only an answer has a status: it is what a repeat looks for.
         kept = {name: value for name, value in message.to_dict().items() if name != "status"}
-        self._recorded.append(self._stamped(ChatMessage.from_dict(kept), new_id()))
+        self.recorded.append(self._stamped(ChatMessage.from_dict(kept), new_id()))
 
     @property
     def text_so_far(self) -> str:
@@ -194,12 +212,12 @@ class Turn(Answering):
             if self.answer is None:
                 self.answer = self._answered(text, status)
             if not self._stored:
-                batch = [*self._recorded, self.answer]
+                batch = [*self.recorded, self.answer]
                 is_stored = self._place is not None and self._store(self._place, batch)
                 self._stored = True
                 self._tell_end(self.answer, is_stored)
-                if is_stored and self.afterwards is not None:
-                    self.afterwards(self)
+                for call in self.afterwards if is_stored else ():
+                    call(self)
             return self.answer
 
     def _store(self, place: Place, batch: list[ChatMessage]) -> bool:
@@ -219,7 +237,7 @@ class Turn(Answering):
         return appended is not None
 
     def _tell_end(self, answer: ChatMessage, stored: bool) -> None:
-        calls = [call.usage for call in model_calls([*self._recorded, answer]) if call.usage is not None]
+        calls = [call.usage for call in model_calls([*self.recorded, answer]) if call.usage is not None]
         self._announce(
             turn_finished,
             owner=self.owner,

@@ -34,6 +34,7 @@ from .running import find_question
 from .running import stop_turns
 from .signals import storage_unavailable
 from .signals import turn_started
+from .summarising import Summarising
 from .titles import Titles
 from .turn import Turn
 from .unfinished import watch
@@ -54,6 +55,7 @@ class OwnTurns(Located):
     _settings: Settings
     _provider: Provider | None
     _titles: Titles
+    _summarising: Summarising | None
     _in_request: bool
     _admission: cabc.Sequence[BeforeTurn]
     _taken: list[tuple[str, str]]
@@ -109,7 +111,7 @@ class OwnTurns(Located):
         scope = Scope(self._visitor.claim(), self.chatbot)
         location = location or Location(self._plugin, scope, self._visitor, self._announce, asked.thread_id)
         try:
-            turn = stored_turn(self._chatbot, self._visitor, location, asked, self._titles)
+            turn = stored_turn(self._chatbot, self._visitor, location, asked, self._titles, self._summarising)
         except StorageError as error:
             self._announce(storage_unavailable, owner=scope.owner, chatbot=self.chatbot)
             if self._settings.on_unavailable == "answer":

@@ -20,6 +20,7 @@ from .apps import THREADS
 from .conftest import MakeSite
 from .five_methods import FiveMethodsPlugin
 from .own_storage import OwnStorage
+from .strict_provider import wait_for_summaries
 
 
 @SESSIONS
@@ -237,6 +238,29 @@ def test_a_reset_after_the_login_leaves_no_anonymous_thread(new_site: MakeSite) 
     browser.reset(thread_id=thread_id)
     assert browser.texts() == []
     assert site.rows("thread") == site.rows("message") == 0
+
+
+@PLUGINS
+def test_summaries_of_a_guest_are_dropped_and_made_again(new_site: MakeSite, plugin: str) -> None:
+    chain = [{"type": "hierarchical", "summary_threshold": 20, "recent": 2}]
+    site = new_site(login=True, CHAT_MEMORY_PLUGIN=plugin, CHAT_MEMORY_SHORT_TERM=chain, CHAT_MEMORY_REDACTION=False)
+
+    def names(owner: str) -> list[str]:
+        wait_for_summaries()
+        with site.app.app_context():
+            return site.memory.storage("summaries").of_owner(owner).list()
+
+    browser = site.browser()
+    for text in ("first question", "second question", "third question"):
+        browser.ask(text)
+        wait_for_summaries()
+    guest = f"anon:{browser.kept()['anonymous']}"
+    assert len(names(guest)) == 1
+    browser.login("ann")
+    assert browser.texts() == said("first question", "second question", "third question")
+    assert names(guest) == names("user:ann") == []
+    browser.ask("fourth question")
+    assert len(names("user:ann")) == 1
 
 
 def remember(site: Site, browser: Browser, text: str) -> str:

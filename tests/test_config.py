@@ -143,10 +143,10 @@ def test_a_value_of_the_wrong_type_is_refused(key: str, value: t.Any, needed: st
 
 
 def test_a_wrong_option_of_a_short_term_memory_names_those_that_there_are() -> None:
-    text = refused(CHAT_MEMORY_SHORT_TERM=[{"type": "window", "messages": 3}])
+    text = refused(CHAT_MEMORY_SHORT_TERM=[{"type": "window", "turn": 3}])
     assert "CHAT_MEMORY_SHORT_TERM[0]" in text
-    assert "messages" in text
-    assert "turns" in text
+    assert "'turn'" in text
+    assert "turns, messages" in text
 
 
 @pytest.mark.parametrize("word", ["none", "None", "NONE"])

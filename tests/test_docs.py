@@ -9,6 +9,7 @@ import importlib.metadata
 import inspect
 import os
 import pathlib
+import pkgutil
 import re
 import subprocess
 import sys
@@ -36,7 +37,7 @@ from flask_chat_memory.plugins.options import OptionDefinition
 from flask_chat_memory.plugins.options import PluginOptions
 from flask_chat_memory.plugins.redis import RedisPlugin
 from flask_chat_memory.plugins.sqlalchemy import SQLAlchemyPlugin
-from flask_chat_memory.short_term.chain import KINDS
+from flask_chat_memory.short_term.chain import BUILT_IN
 from flask_chat_memory.testing import contracts
 from flask_chat_memory.web.labels import LABELS
 from flask_chat_memory.web.templating import chat_widget
@@ -330,8 +331,8 @@ def test_the_short_term_table_has_every_kind_with_its_options() -> None:
 
     assert {(kind.strip("`"), option.strip("`"), value_of(default)) for kind, option, default, _ in rows} == {
         (kind, parameter.name, parameter.default)
-        for kind, make in KINDS.items()
-        for parameter in inspect.signature(make).parameters.values()
+        for kind, path in BUILT_IN.items()
+        for parameter in inspect.signature(pkgutil.resolve_name(path)).parameters.values()
     }
 
 
@@ -401,7 +402,7 @@ WRONG_CONFIGURATIONS: list[dict[str, t.Any]] = [
     {"PLUGIN": "flask_session_pool", "SESSION_TYPE": "mongodb"},
     {"CHATBOTS": {"support": {"prompt": "Be brief."}}},
     {"CHATBOTS": {"support": {"options": {}}}},
-    {"SHORT_TERM": [{"type": "tokens"}]},
+    {"SHORT_TERM": [{"type": "token"}]},
     {"ON_LOGIN": "move"},
     {"PRELOAD": -1},
     {"URL_PREFIX": "chat/"},

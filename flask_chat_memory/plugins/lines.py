@@ -70,6 +70,11 @@ class Lines(msgspec.Struct, frozen=True):
             found.setdefault(here, {here}).add(there)
         return {here: tuple(sorted(versions)) for here, versions in found.items()}
 
+    def parting(self, other: Lines) -> int | None:
+        """Return the first sequence that is seen here or there, and not in both; None if there is none."""
+        found = [sequence for sequence in _firsts(self.visible, other.visible) if sequence is not None]
+        return min(found, default=None)
+
     def replaced(self, sequence: int, last: int, kept: cabc.Collection[int] = ()) -> Lines:
         """Return the lines after a question is asked in the place of an older one.
 

@@ -3,14 +3,51 @@
 from __future__ import annotations
 
 import abc
+import dataclasses
 
 from ..message import ChatMessage
+from .budget import Budget
+from .coverage import Coverage
 from .history import History
+from .summary import Summary
+
+
+@dataclasses.dataclass(frozen=True)
+class Prompt:
+    """What is sent besides the history, and must fit with it.
+
+    :param knowledge: what is known of the owner, as text for the model.
+    :param summary: of what the model no longer sees.
+    """
+
+    question: ChatMessage
+    system: str | None = None
+    knowledge: str | None = None
+    summary: Summary | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class View:
+    """What the model sees of a thread.
+
+    :param messages: oldest first.
+    :param budget: None if nothing was estimated.
+    :param summary: of what came before them.
+    """
+
+    messages: list[ChatMessage]
+    budget: Budget | None = None
+    summary: Summary | None = None
 
 
 class ShortTermMemory(abc.ABC):
-    """Chooses from the history of a thread before a model call. The question itself is always sent, after it."""
+    """Chooses from the history of a thread before a model call. The question itself is always sent, after it.
+
+    :cvar coverage: when a thread is summarised, and how far; None if it shows no summary.
+    """
+
+    coverage: Coverage | None = None
 
     @abc.abstractmethod
-    def view(self, history: History) -> list[ChatMessage]:
-        """Return the messages that the model sees, oldest first."""
+    def view(self, history: History, prompt: Prompt) -> View:
+        """Return what the model sees; of a turn all messages or none."""

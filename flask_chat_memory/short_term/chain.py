@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import dataclasses
+import importlib.metadata
 import inspect
-import sys
 import typing as t
 
 from ..errors import ConfigurationError
-from ..message import ChatMessage
+from ..plugins.importing import import_named
+from .base import Prompt
 from .base import ShortTermMemory
+from .base import View
+from .coverage import Coverage
+from .history import EVERYTHING
 from .history import History
-from .window import Window
 
-KINDS: dict[str, cabc.Callable[..., ShortTermMemory]] = {"window": Window}
+BUILT_IN = {
+    "window": f"{__package__}.window:Window",
+    "tokens": f"{__package__}.tokens:Tokens",
+    "hierarchical": f"{__package__}.hierarchical:Hierarchical",
+}
+"""Id -> where the class is."""
+ENTRY_POINTS = "flask_chat_memory.short_term"
 
 Chain = tuple[ShortTermMemory, ...]
 
@@ -30,22 +40,46 @@ def make_chain(specifications: t.Any, where: str) -> Chain:
 
 
 def _make(specification: t.Any, where: str) -> ShortTermMemory:
-    kind = specification.get("type") if isinstance(specification, cabc.Mapping) else None
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise ConfigurationError(f"{where} is {specification!r}; it needs a type, one of: {', '.join(KINDS)}")
+    kind = _find(specification.get("type") if isinstance(specification, cabc.Mapping) else None)
+    if kind is None:
+        known = ", ".join(sorted({*BUILT_IN, *_entry_points()}))
+        raise ConfigurationError(
+            f'{where} is {specification!r}; it needs a type, a ShortTermMemory: its class, "module:Class", '
+            f"or one of: {known}"
+        )
     options = {name: value for name, value in specification.items() if name != "type"}
-    allowed = inspect.signature(KINDS[kind]).parameters
+    allowed = inspect.signature(kind).parameters
     for name in options:
         if name not in allowed:
             raise ConfigurationError(f"{where} has no option {name!r}; the options are: {', '.join(allowed)}")
     try:
-        return KINDS[kind](**options)
+        return kind(**options)
     except (TypeError, ValueError) as error:
         raise ConfigurationError(f"{where}: {error}") from error
 
 
-def apply_chain(chain: Chain, history: History) -> list[ChatMessage]:
+def _find(kind: t.Any) -> type[ShortTermMemory] | None:
+    if isinstance(kind, str):
+        path = BUILT_IN.get(kind) or _entry_points().get(kind) or kind
+        kind = import_named(path, f"short-term memory {kind!r}", None, ConfigurationError) if ":" in path else None
+    return kind if isinstance(kind, type) and issubclass(kind, ShortTermMemory) else None
+
+
+def _entry_points() -> dict[str, str]:
+    return {point.name: point.value for point in importlib.metadata.entry_points(group=ENTRY_POINTS)}
+
+
+def apply_chain(chain: Chain, history: History, prompt: Prompt) -> View:
     """Let each short-term memory work on what the one before it left; without any, everything is seen."""
+    budget = None
     for memory in chain:
-        history = History.of(memory.view(history))
-    return history.newest(sys.maxsize)
+        view = memory.view(history, prompt)
+        budget = view.budget or budget
+        prompt = dataclasses.replace(prompt, summary=view.summary or prompt.summary)
+        history = History.of(view.messages, history)
+    return View(history.newest(EVERYTHING), budget, prompt.summary)
+
+
+def coverage_of(chain: Chain) -> Coverage | None:
+    """Return when the threads of a chain are summarised, and how far; None if it shows no summary."""
+    return next((memory.coverage for memory in chain if memory.coverage is not None), None)

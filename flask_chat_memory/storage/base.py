@@ -1,4 +1,4 @@
-"""The contract of a storage of documents: five required operations, and three over them."""
+"""The contract of a storage of documents: five required operations, and four over them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,22 @@ from ..plugins.forks import rest_in_forks
 from ..plugins.options import CheckedOptions
 from .rules import Document
 from .rules import holds_text
+from .rules import plain_document
 from .rules import stored_time
+
+
+class _Creating:
+    """Holds the lock of the default ``create``: a storage of five methods has none of its own."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        rest_in_forks(self)
+
+    def after_fork(self) -> None:
+        self.lock = threading.RLock()
+
+
+_creating = _Creating()
 
 
 class Storage(abc.ABC):
@@ -39,6 +54,21 @@ class Storage(abc.ABC):
         :raises InvalidDocument: for a value that has no place in a document; nothing is written.
         :raises StorageError: if the store fails.
         """
+
+    def create(self, key: str, document: cabc.Mapping[str, t.Any]) -> bool:
+        """Store the document unless there is one under the key, even one that cannot be read; tell whether it did.
+
+        Of any number who create a key at once, one does: threads of this process here, also those of others where a
+        storage overrides it.
+
+        :raises ValueError, InvalidDocument, StorageError: as :meth:`save`.
+        """
+        with _creating.lock:
+            if self.exists(key):
+                plain_document(document)
+                return False
+            self.save(key, document)
+            return True
 
     @abc.abstractmethod
     def load(self, key: str) -> Document | None:

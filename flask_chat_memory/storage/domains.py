@@ -67,6 +67,11 @@ class DomainStorage(Storage):
         with _Errors():
             self._storage.save(key, document)
 
+    def create(self, name: str, document: cabc.Mapping[str, t.Any]) -> bool:
+        key, document = self._key(name), plain_document(document)
+        with _Errors():
+            return bool(self._storage.create(key, document))
+
     def load(self, name: str) -> Document | None:
         key = self._key(name)
         with _Errors():

@@ -75,8 +75,10 @@ class EncryptedStorage(Storage):
         t.cast(t.Any, self._storage).clock = clock
 
     def save(self, key: str, document: cabc.Mapping[str, t.Any]) -> None:
-        place = place_of("document", check_key(key))
-        self._storage.save(key, {HIDDEN: self._cipher.encrypt(encode(document), place)})
+        self._storage.save(key, self._encrypted(key, document))
+
+    def create(self, key: str, document: cabc.Mapping[str, t.Any]) -> bool:
+        return self._storage.create(key, self._encrypted(key, document))
 
     def load(self, key: str) -> Document | None:
         stored = self._storage.load(key)
@@ -84,6 +86,9 @@ class EncryptedStorage(Storage):
 
     def load_all(self, pattern: str = "*") -> builtins.list[tuple[str, Document]]:
         return [(key, self._decrypted(key, stored)) for key, stored in self._storage.load_all(pattern)]
+
+    def _encrypted(self, key: str, document: cabc.Mapping[str, t.Any]) -> Document:
+        return {HIDDEN: self._cipher.encrypt(encode(document), place_of("document", check_key(key)))}
 
     def _decrypted(self, key: str, stored: t.Any) -> Document:
         hidden = stored.get(HIDDEN) if isinstance(stored, dict) else None

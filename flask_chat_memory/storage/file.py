@@ -60,15 +60,10 @@ class FileStorage(BuiltInStorage):
         self._errors = DiskErrors("the folder of the documents")
 
     def save(self, key: str, document: cabc.Mapping[str, t.Any]) -> None:
-        path = self._names.path(check_key(key))
-        document = plain_document(document)
-        is_text = isinstance(document.get(TEXT), str)
-        data = _as_markdown(document) if is_text else msgspec.json.format(encode(document), indent=2) + b"\n"
-        suffix, other = (MARKDOWN, JSON) if is_text else (JSON, MARKDOWN)
-        with self._writing(key):
-            self._replace(path + suffix, data)
-            remove_file(path + other)
-            sync_folder(os.path.dirname(path))
+        self._save(key, document, replaces=True)
+
+    def create(self, key: str, document: cabc.Mapping[str, t.Any]) -> bool:
+        return self._save(key, document, replaces=False)
 
     def load(self, key: str) -> Document | None:
         path = self._names.path(check_key(key))
@@ -106,6 +101,20 @@ class FileStorage(BuiltInStorage):
                 count += bool(times) and max(times) < before and self._remove(path)
         return count
 
+    def _save(self, key: str, document: cabc.Mapping[str, t.Any], replaces: bool) -> bool:
+        path = self._names.path(check_key(key))
+        document = plain_document(document)
+        is_text = isinstance(document.get(TEXT), str)
+        data = _as_markdown(document) if is_text else msgspec.json.format(encode(document), indent=2) + b"\n"
+        suffix, other = (MARKDOWN, JSON) if is_text else (JSON, MARKDOWN)
+        with self._writing(key):
+            if not replaces and _is_there(path):
+                return False
+            self._replace(path + suffix, data)
+            remove_file(path + other)
+            sync_folder(os.path.dirname(path))
+            return True
+
     def after_fork(self) -> None:
         super().after_fork()
         self._locks.after_fork()
@@ -131,8 +140,7 @@ class FileStorage(BuiltInStorage):
         os.utime(path, (now, now))
 
     def _remove(self, path: str) -> bool:
-        found = any(_stored_at(path + suffix) is not None for suffix in (MARKDOWN, JSON))
-        if not found:
+        if not _is_there(path):
             return False
         for suffix in (JSON, MARKDOWN):
             remove_file(path + suffix)
@@ -145,6 +153,10 @@ class FileStorage(BuiltInStorage):
                 os.rmdir(folder)
                 folder = os.path.dirname(folder)
         return True
+
+
+def _is_there(path: str) -> bool:
+    return any(_stored_at(path + suffix) is not None for suffix in (MARKDOWN, JSON))
 
 
 def _stored_at(path: str) -> float | None:

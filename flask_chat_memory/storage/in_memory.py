@@ -33,6 +33,11 @@ class InMemoryStorage(BuiltInStorage):
         with self.lock:
             self._records[check_key(key)] = record
 
+    def create(self, key: str, document: cabc.Mapping[str, t.Any]) -> bool:
+        record = self.clock(), encode(document)
+        with self.lock:
+            return self._records.setdefault(check_key(key), record) is record
+
     def load(self, key: str) -> Document | None:
         with self.lock:
             record = self._records.get(check_key(key))

@@ -33,8 +33,9 @@ PAGE = 1000
 WHOLE_PAGE = 200
 """Documents that one call asks for."""
 
-_SAVE, _LOAD, _EXISTS, _DELETE, _CLEAN_UP = (
-    Script(name, ("documents",), f"{__package__}.redis_") for name in ("save", "load", "exists", "delete", "clean_up")
+_SAVE, _CREATE, _LOAD, _EXISTS, _DELETE, _CLEAN_UP = (
+    Script(name, ("documents",), f"{__package__}.redis_")
+    for name in ("save", "create", "load", "exists", "delete", "clean_up")
 )
 _LIST, _LOAD_ALL = (Script(name, ("documents", "alive"), f"{__package__}.redis_") for name in ("list", "load_all"))
 
@@ -55,6 +56,11 @@ class RedisStorage(BuiltInStorage):
     def save(self, key: str, document: cabc.Mapping[str, t.Any]) -> None:
         body = encode(document)
         self._run(_SAVE, check_key(key), body, time=repr(float(self.clock())))
+
+    def create(self, key: str, document: cabc.Mapping[str, t.Any]) -> bool:
+        body = encode(document)
+        # Sent again, it would find what it has stored.
+        return bool(self._run(_CREATE, check_key(key), body, repeatable=False, time=repr(float(self.clock()))))
 
     def load(self, key: str) -> Document | None:
         record = self._run(_LOAD, check_key(key))

@@ -50,13 +50,14 @@ class SQLAlchemyStorage(BuiltInStorage):
         self._statements = Statements(tables.document, url.get_backend_name())
 
     def save(self, key: str, document: cabc.Mapping[str, t.Any]) -> None:
-        values = {
-            "document_key": document_key(key),
-            "name": key,
-            "body": encode(document).decode(),
-            "updated_at": float(self.clock()),
-        }
+        values = self._values(key, document)
         self._database.write(lambda transaction: transaction.run(self._statements.save, values))
+
+    def create(self, key: str, document: cabc.Mapping[str, t.Any]) -> bool:
+        values = self._values(key, document)
+        # Done again after a commit whose end nobody knows, it would find what it has stored.
+        create = self._statements.create
+        return self._database.write(lambda transaction: transaction.run(create, values), repeatable=False) > 0
 
     def load(self, key: str) -> Document | None:
         rows = self._database.rows(self._statements.load, {"wanted": document_key(key)})
@@ -84,6 +85,14 @@ class SQLAlchemyStorage(BuiltInStorage):
         return self._database.write(
             lambda transaction: sum(transaction.run(self._statements.delete_old, this) for this in old)
         )
+
+    def _values(self, key: str, document: cabc.Mapping[str, t.Any]) -> dict[str, t.Any]:
+        return {
+            "document_key": document_key(key),
+            "name": key,
+            "body": encode(document).decode(),
+            "updated_at": float(self.clock()),
+        }
 
     def _rows(self, pattern: str, from_start: sa.Select[t.Any], between: sa.Select[t.Any]) -> t.Any:
         """Return the rows of all names that begin as the pattern does."""

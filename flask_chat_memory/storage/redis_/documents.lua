@@ -17,3 +17,8 @@ local function remove(name)
   redis.call('DEL', record_of(name))
   return there
 end
+
+local function save(name)
+  redis.call('ZADD', index, 0, name)
+  redis.call('SET', record_of(name), given.time .. ' ' .. ARGV[2])
+end

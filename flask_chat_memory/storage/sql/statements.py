@@ -21,7 +21,7 @@ class Statements:
     def __init__(self, table: sa.Table, dialect: str) -> None:
         column = table.c
         this = column.document_key == sa.bindparam("wanted")
-        self.save = _upsert(table, dialect)
+        self.save, self.create = _inserts(table, dialect)
         self.load = sa.select(column.body).where(this)
         self.exists = sa.select(column.document_key).where(this)
         self.delete = sa.delete(table).where(this)
@@ -32,11 +32,14 @@ class Statements:
         self.documents_between = self.documents.where(column.name < sa.bindparam("end"))
 
 
-def _upsert(table: sa.Table, dialect: str) -> sa.Executable:
+def _inserts(table: sa.Table, dialect: str) -> tuple[sa.Executable, sa.Executable]:
+    """Return what stores a document in place of the one that is there, and what does so only if there is none."""
     values = {column.name: sa.bindparam(column.name, type_=column.type) for column in table.c}
     if dialect in ("mysql", "mariadb"):
         statement = mysql.insert(table).values(values)
-        return statement.on_duplicate_key_update({name: statement.inserted[name] for name in _CHANGED})
+        changed = {name: statement.inserted[name] for name in _CHANGED}
+        return statement.on_duplicate_key_update(changed), statement.prefix_with("IGNORE")
     insert = t.cast(t.Any, {"postgresql": postgresql.insert, "sqlite": sqlite.insert}[dialect])(table).values(values)
     changed = {name: insert.excluded[name] for name in _CHANGED}
-    return t.cast(sa.Executable, insert.on_conflict_do_update(index_elements=["document_key"], set_=changed))
+    key: t.Any = {"index_elements": ["document_key"]}
+    return insert.on_conflict_do_update(**key, set_=changed), insert.on_conflict_do_nothing(**key)

@@ -51,7 +51,7 @@ def at(clock: ManualClock) -> Document:
 
 
 class StorageContract:
-    """The five required operations and the three over them."""
+    """The five required operations and the four over them."""
 
     def test_an_unknown_key_has_nothing(self, make_storage: MakeStorage) -> None:
         storage = make_storage()
@@ -80,6 +80,32 @@ class StorageContract:
             assert storage.list() == [KEY]
         assert storage.delete(KEY)
         assert not storage.exists(KEY)
+
+    def test_a_document_is_created_only_where_there_is_none(self, make_storage: MakeStorage) -> None:
+        storage = make_storage()
+        assert storage.create(KEY, {"a": 1}) is True
+        assert storage.create(KEY, {"b": 2, "text": "x"}) is False
+        assert contents(storage) == {KEY: {"a": 1}}
+        with pytest.raises(InvalidDocument):
+            storage.create(KEY, {"a": float("nan")})
+        storage.save(KEY, {"text": "x"})
+        assert storage.create(KEY, {"a": 1}) is False
+        assert storage.delete(KEY)
+        assert storage.create(KEY, {"text": "y"}) is True
+        assert contents(storage) == {KEY: {"text": "y"}}
+
+    def test_of_many_who_create_a_document_one_does(self, make_storage: MakeStorage) -> None:
+        storage = make_storage()
+        created: list[tuple[int, int]] = []
+
+        def create(writer: int) -> None:
+            for n in range(10):
+                if storage.create(f"a/{n}", {"writer": writer}):
+                    created.append((n, writer))
+
+        together([functools.partial(create, writer) for writer in range(WRITERS)])
+        assert sorted(n for n, _ in created) == [*range(10)]
+        assert contents(storage) == {f"a/{n}": {"writer": writer} for n, writer in created}
 
     @pytest.mark.parametrize("name", DOCUMENTS)
     def test_what_was_saved_is_what_is_loaded(self, make_storage: MakeStorage, name: str) -> None:

@@ -30,6 +30,7 @@ OPERATIONS: dict[str, cabc.Callable[[Storage], object]] = {
     "save": lambda storage: storage.save(KEY, {"a": "hidden words"}),
     "save text": lambda storage: storage.save(KEY, {"text": "hidden words"}),
     "load": lambda storage: storage.load(KEY),
+    "create": lambda storage: storage.create(f"{KEY}-new", {"a": 1}),
     "delete": lambda storage: storage.delete(KEY),
     "list": lambda storage: storage.list(),
     "exists": lambda storage: storage.exists(KEY),
@@ -89,12 +90,18 @@ class StorageProcessContract:
             for n in range(10):
                 storage.save(f"a/{writer}/{n}", {"n": n})
                 storage.save("a/shared", {"all": [writer] * 200})
+                if storage.create(f"first/{n}", {}):
+                    storage.save(f"created/{writer}/{n}", {})
 
         children = [Child(functools.partial(write, writer)) for writer in range(PROCESSES)]
         assert [child.wait() for child in children] == [0] * PROCESSES
         storage = make_storage()
         expected = {f"a/{writer}/{n}": {"n": n} for writer in range(PROCESSES) for n in range(10)}
         stored = contents(storage)
+        created = [key for key in stored if key.startswith("created/")]
+        assert sorted(key.rpartition("/")[2] for key in created) == [str(n) for n in range(10)]
+        for key in [*created, *storage.list("first/*")]:
+            del stored[key]
         assert stored.pop("a/shared") in [{"all": [writer] * 200} for writer in range(PROCESSES)]
         assert stored == expected
 

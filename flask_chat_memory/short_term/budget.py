@@ -1,0 +1,42 @@
+"""How the context window of a model is used."""
+
+from __future__ import annotations
+
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Budget:
+    """What a turn sends, in tokens, as far as they can be estimated before the model has counted them.
+
+    :param context_window: what the model takes, answer included.
+    :param reserve: is kept free for the answer; ``margin`` for what the estimate may have missed.
+    :param factor: by which the estimates were corrected, for the model has counted earlier ones.
+    :param turns: of the conversation before the question, as far as they are known.
+    :param dropped: those of them that the model does not see, or only the question of; 0 if all fit.
+    """
+
+    context_window: int
+    reserve: int
+    margin: int
+    factor: float = 1.0
+    system: int = 0
+    knowledge: int = 0
+    summary: int = 0
+    facts: int = 0
+    tools: int = 0
+    history: int = 0
+    question: int = 0
+    turns: int = 0
+    dropped: int = 0
+
+    @property
+    def sent(self) -> int:
+        """All that is sent."""
+        background = self.system + self.knowledge + self.summary + self.facts
+        return background + self.tools + self.history + self.question
+
+    @property
+    def left(self) -> int:
+        """What there is room for besides; negative if it does not fit."""
+        return self.context_window - self.reserve - self.margin - self.sent

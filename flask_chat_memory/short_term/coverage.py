@@ -1,0 +1,74 @@
+"""How much of a conversation a summary covers."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import dataclasses
+import itertools
+
+from ..message import ChatMessage
+from .estimate import Tokenizer
+from .estimate import tokens_of_message
+from .estimate import tokens_of_text
+
+MOST = 4
+"""Thresholds of tokens that are summarised in one call."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Coverage:
+    """When a conversation is summarised, and how far.
+
+    :param threshold: tokens that no summary covers; beyond that it is summarised.
+    :param recent: messages, at least, that stay as they are: the newest whole turns that hold so many.
+    """
+
+    threshold: int = 10_000
+    recent: int = 5
+    tokenizer: Tokenizer = tokens_of_text
+
+    def tokens(self, messages: cabc.Iterable[ChatMessage]) -> int:
+        return sum(tokens_of_message(message, self.tokenizer) for message in messages)
+
+    def part(self, messages: cabc.Sequence[ChatMessage], running: cabc.Set[str]) -> list[ChatMessage]:
+        """Return the oldest messages that a summary may cover next, in whole turns; none if there are no such ones.
+
+        At least one turn, if any; no more than one call of a summariser is to read.
+
+        :param messages: those that are not covered, in the order of the store.
+        :param running: ids of the turns to which messages may still be added.
+        """
+        cuts = [cut for cut in _cuts(messages, running) if cut <= len(messages) - self.recent]
+        if not cuts:
+            return []
+        costs = list(itertools.accumulate(self.tokens([message]) for message in messages))
+        fitting = [cut for cut in cuts if costs[cut - 1] <= MOST * self.threshold]
+        return list(messages[: max(fitting, default=cuts[0])])
+
+
+def _cuts(messages: cabc.Sequence[ChatMessage], running: cabc.Set[str]) -> list[int]:
+    """Return where messages can be cut in two so that no turn is, and none before the cut is running."""
+    turns = turns_of(messages)
+    last = {turn: place for place, turn in enumerate(turns)}
+    cuts: list[int] = []
+    end = -1
+    for place, turn in enumerate(turns):
+        if turn in running:
+            break
+        end = max(end, last[turn])
+        if end == place:
+            cuts.append(place + 1)
+    return cuts
+
+
+def turns_of(messages: cabc.Iterable[ChatMessage]) -> list[str | int]:
+    """Return the turn of each message; one without a turn belongs to the question before it."""
+    turns: list[str | int] = []
+    turn: str | int = 0
+    for place, message in enumerate(messages, 1):
+        if message.turn is not None:
+            turn = message.turn
+        elif message.role == "user":
+            turn = place
+        turns.append(turn)
+    return turns

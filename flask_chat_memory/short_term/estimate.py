@@ -1,0 +1,83 @@
+"""How many tokens text and messages are, before the model has counted them."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+import typing as t
+
+import msgspec
+
+from ..message import ChatMessage
+from .budget import Budget
+
+BYTES_A_TOKEN = 4
+"""Of UTF-8. It holds for English; scripts with more bytes a character have more tokens a character, too."""
+MESSAGE = 4
+"""Tokens that the form of a message takes besides its text."""
+IMAGE = 1_000
+"""Tokens of a picture, whatever its size: nothing is fetched to look at it."""
+LEAST, MOST = 0.5, 4.0
+"""Between which a real count corrects the estimates."""
+SENT = "view"
+"""The key in the metadata of a question that tells what was estimated for its turn."""
+
+Tokenizer = cabc.Callable[[str], int]
+"""Takes a text; returns how many tokens it is."""
+
+_PICTURES = frozenset({"image", "image_url", "input_image"})
+_encode = msgspec.json.Encoder().encode
+
+
+def tokens_of_text(text: str) -> int:
+    """Return how many tokens a text is by the length of its UTF-8."""
+    return -(-len(text.encode()) // BYTES_A_TOKEN)
+
+
+def tokens_of_message(message: ChatMessage, tokenizer: Tokenizer = tokens_of_text) -> int:
+    """Return how many tokens a message is, with its tool calls and pictures."""
+    content = message.content
+    parts = content if isinstance(content, list) else [{"type": "text", "text": content or ""}]
+    tokens = MESSAGE + sum(_tokens_of_part(part, tokenizer) for part in parts)
+    if message.name:
+        tokens += tokenizer(message.name)
+    if message.tool_calls:
+        tokens += tokens_of_json(message.tool_calls, tokenizer)
+    return tokens
+
+
+def tokens_of_json(value: object, tokenizer: Tokenizer = tokens_of_text) -> int:
+    """Return how many tokens a value is that is sent as JSON, such as the schemas of tools."""
+    return tokenizer(_encode(value).decode())
+
+
+def correction(newest: cabc.Sequence[ChatMessage]) -> float:
+    """Return by how much the last model call that told its usage differed from what was estimated for it.
+
+    :param newest: messages of one thread, oldest first; calls of other threads say nothing about it.
+    """
+    counted: dict[str | None, int] = {}
+    for message in reversed(newest):
+        usage = message.usage if message.role == "assistant" else None
+        if usage is not None and usage.input:
+            # Of several calls of a turn, the first was sent what was estimated.
+            counted[message.turn] = usage.input
+        elif message.role == "user" and message.turn in counted:
+            estimated = (message.metadata.get(SENT) or {}).get("tokens")
+            if isinstance(estimated, int) and estimated > 0:
+                return min(max(counted[message.turn] / estimated, LEAST), MOST)
+    return 1.0
+
+
+def _tokens_of_part(part: cabc.Mapping[str, t.Any], tokenizer: Tokenizer) -> int:
+    text = part.get("text")
+    if isinstance(text, str):
+        return tokenizer(text)
+    return IMAGE if part.get("type") in _PICTURES else tokens_of_json(part, tokenizer)
+
+
+def told(question: ChatMessage, budget: Budget | None) -> ChatMessage:
+    """Return a question that tells what was estimated for its turn, for the turns to come."""
+    if budget is None:
+        return question
+    sent = {"turn": budget.turns + 1, "tokens": round(budget.sent / budget.factor), "dropped": budget.dropped}
+    return question.replace(metadata={**question.metadata, SENT: sent})
