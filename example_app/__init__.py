@@ -15,6 +15,7 @@ from flask_session import Session
 from flask_chat_memory import ChatMemory
 
 from . import accounts
+from . import memories
 from . import model
 from . import protection
 from . import settings
@@ -49,8 +50,8 @@ def create_app(config: cabc.Mapping[str, t.Any] | None = None, *, instance_path:
         SESSION_COOKIE_SAMESITE="Lax",
         SESSION_TYPE="cachelib",
         CHAT_MEMORY_PLUGIN=_plugin_of(os.environ),
-        # What an administrator chooses is kept here, whatever the plugin.
-        CHAT_MEMORY_STORAGES={"settings": "file"},
+        # What an administrator chooses, and what is remembered of somebody, is kept here, whatever the plugin.
+        CHAT_MEMORY_STORAGES={"settings": "file", "user_memory": "sqlalchemy"},
         # What the settings page cannot ask for: where a server is.
         PLUGIN_OPTIONS={"redis": {"url": os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/0")}},
         CHAT_MEMORY_CHATBOTS={
@@ -70,6 +71,7 @@ def create_app(config: cabc.Mapping[str, t.Any] | None = None, *, instance_path:
     protection.init_app(app)
     views.init_app(app)
     settings.init_app(app)
+    memories.init_app(app)
     memory = ChatMemory(app, settings_loader=settings.load_settings)
     if model.is_wanted(os.environ):
         memory.provider(model.Model.from_environment(os.environ).answer)

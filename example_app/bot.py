@@ -8,6 +8,7 @@ import time
 
 from flask_chat_memory import Turn
 
+from . import memories
 from .recollection import introduction
 from .recollection import recollect
 from .search import Knowledge
@@ -31,7 +32,7 @@ class Bot:
     def answer(self, turn: Turn) -> cabc.Iterator[str]:
         """Yield the answer word by word."""
         earlier = [message.text for message in turn.history if message.role == "user"]
-        for piece in _PIECE.findall(self.reply(turn.text, earlier)):
+        for piece in _PIECE.findall(memories.reply(turn) or self.reply(turn.text, earlier)):
             time.sleep(self._delay)
             yield piece
 

@@ -7,6 +7,7 @@ from .errors import CorruptRecord as CorruptRecord
 from .errors import DecryptionFailed as DecryptionFailed
 from .errors import ImportRefused as ImportRefused
 from .errors import InvalidDocument as InvalidDocument
+from .errors import InvalidKnowledge as InvalidKnowledge
 from .errors import InvalidMessage as InvalidMessage
 from .errors import MissingOwner as MissingOwner
 from .errors import RequestRefused as RequestRefused

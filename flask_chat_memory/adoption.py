@@ -1,4 +1,4 @@
-"""What becomes of an anonymous visitor's threads when the visitor logs in."""
+"""What becomes of an anonymous visitor's threads and memories when the visitor logs in."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import logging
 import typing as t
 
 from .errors import StorageError
+from .knowledge.user_memory import UserMemories
 from .plugins.abilities import ListsThreads
 from .plugins.abilities import MovesThreads
 from .plugins.base import ChatMemoryPlugin
@@ -37,13 +38,15 @@ def adopt_after_login(
     visitor: LoggedIn,
     adopt: bool,
     plugins: cabc.Callable[[], cabc.Iterable[tuple[str, ChatMemoryPlugin]]],
+    memories: cabc.Callable[[str], UserMemories | None],
     announce: Announce,
 ) -> None:
-    """Give the threads that the visitor had before the login to the user, or leave them, and drop the anonymous key.
+    """Give what the visitor had before the login to the user, or leave it, and drop the anonymous key.
 
     While a turn is running in one of them, or the store is down, the key stays for a later request.
 
     :param plugins: gives the name and the plugin of each chatbot that keeps its history on the server.
+    :param memories: gives the memories of an owner; None if there is no storage for them.
     """
     anonymous = visitor.left_anonymous
     if anonymous is None:
@@ -62,10 +65,22 @@ def adopt_after_login(
             except StorageError:
                 logger.exception("anonymous threads could not be adopted; a later request tries again")
                 left += 1
+        left += _adopt_memories(memories(anonymous), memories(user))
     if left:
         visitor.keep_anonymous()
     else:
         visitor.drop_anonymous(keep_threads=adopt)
+
+
+def _adopt_memories(source: UserMemories | None, target: UserMemories | None) -> int:
+    if source is None or target is None:
+        return 0
+    try:
+        source.move_to(target)
+    except StorageError:
+        logger.exception("anonymous memories could not be adopted; a later request tries again")
+        return 1
+    return 0
 
 
 def _adopt(plugin: ChatMemoryPlugin, source: Scope, target: Scope, thread_id: str | None) -> int:

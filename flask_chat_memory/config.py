@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import copy
-import dataclasses
 import difflib
 import re
 import types
 import typing as t
+
+import msgspec
 
 from .errors import ConfigurationError
 from .plugins.options import definitions_of
 from .plugins.options import PluginOptions
 from .plugins.registry import PluginChoice
 from .plugins.registry import PluginRegistry
+from .redaction import read_redaction
 from .short_term.chain import Chain
 from .short_term.chain import make_chain
 from .storage.choice import read_storages
@@ -32,6 +34,8 @@ DEFAULTS: dict[str, t.Any] = {
     "CHAT_MEMORY_SHORT_TERM": [{"type": "window", "turns": 20}],
     "CHAT_MEMORY_STORAGE": None,
     "CHAT_MEMORY_STORAGES": {},
+    "CHAT_MEMORY_USER_MEMORIES": 100,
+    "CHAT_MEMORY_REDACTION": True,
     "CHAT_MEMORY_ON_LOGIN": "adopt",
     "CHAT_MEMORY_URL_PREFIX": "/chat-memory",
     "CHAT_MEMORY_PRELOAD": 50,
@@ -44,16 +48,14 @@ CHATBOT_KEYS = (
 _CHATBOT_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-@dataclasses.dataclass(frozen=True)
-class PluginSettings:
+class PluginSettings(msgspec.Struct, frozen=True):
     """A chosen plugin and its checked options; equal ones share one instance."""
 
     plugin: type[ChatMemoryPlugin]
     options: PluginOptions
 
 
-@dataclasses.dataclass(frozen=True)
-class ChatbotSettings:
+class ChatbotSettings(msgspec.Struct, frozen=True):
     """The configuration of one chatbot.
 
     :param plugin: None keeps the history in the browser.
@@ -73,17 +75,20 @@ class ChatbotSettings:
     on_disconnect: t.Literal["stop", "finish"]
 
 
-@dataclasses.dataclass(frozen=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True):
     """The configuration of an app, read once.
 
     :param storages: domain of documents -> where they are, None if nowhere.
+    :param user_memories: of one owner that are kept.
+    :param redaction: regions whose phone numbers are redacted besides; None redacts nothing.
     :param preload: messages on a page load.
     :param max_message_chars: characters of a question.
     """
 
     chatbots: cabc.Mapping[str, ChatbotSettings]
     storages: cabc.Mapping[str, StorageSettings | None]
+    user_memories: int
+    redaction: tuple[str, ...] | None
     on_login: t.Literal["adopt", "leave"]
     url_prefix: str | None
     preload: int
@@ -138,6 +143,8 @@ def read_settings(config: cabc.MutableMapping[str, t.Any], registry: PluginRegis
     return Settings(
         chatbots=types.MappingProxyType(chatbots),
         storages=types.MappingProxyType(storages),
+        user_memories=_number(config, "CHAT_MEMORY_USER_MEMORIES", 1),
+        redaction=read_redaction(config["CHAT_MEMORY_REDACTION"]),
         on_login=_choice(config, "CHAT_MEMORY_ON_LOGIN", ("adopt", "leave")),
         url_prefix=_read_url_prefix(config),
         preload=_number(config, "CHAT_MEMORY_PRELOAD", 1),

@@ -46,6 +46,13 @@ class InvalidDocument(_InvalidValue):
     """
 
 
+class InvalidKnowledge(_InvalidValue):
+    """A value cannot be part of a memory, a fact or an entry of the knowledge base.
+
+    :param path: what is wrong, for example ``tags[2]``.
+    """
+
+
 class ImportRefused(ChatMemoryError, ValueError):
     """A document is no thread that could be imported; the text says why and quotes none of it."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
 import typing as t
 import weakref
 
 import flask
+import msgspec
 
 from .accounts import Accounts
 from .adoption import adopt_after_login
@@ -17,7 +17,9 @@ from .config import Settings
 from .conversation import Conversation
 from .documents import Documents
 from .errors import ConfigurationError
+from .errors import MissingOwner
 from .errors import UnknownThread
+from .forgetting import Forgetting
 from .functions import SiteFunctions
 from .instances import PluginInstances
 from .instances import SettingsLoader
@@ -32,6 +34,7 @@ from .pointer import close_pointers
 from .pointer import forget_visitor
 from .pointer import Pointer
 from .provider import plain_function
+from .remembering import Remembering
 from .resolve import check
 from .signals import Announcer
 from .storage.domains import DomainStorage
@@ -46,7 +49,7 @@ from .web import BLUEPRINT
 from .web import register_web
 
 
-class ChatMemory(SiteFunctions, Accounts):
+class ChatMemory(SiteFunctions, Accounts, Remembering, Forgetting):
     """Gives the chatbots of an app a memory.
 
     One object serves any number of apps and keeps nothing of a request.
@@ -170,6 +173,17 @@ class ChatMemory(SiteFunctions, Accounts):
             raise UnknownThread("the owner has no thread of this id")
         return self._make_conversation(settings, plugin, NamedVisitor(owner, thread_id, opened=True))
 
+    def _current_owner(self) -> str:
+        if not flask.has_request_context():
+            raise ConfigurationError("outside of a request, name the owner: user_memories(owner)")
+        owner = self._pointer(known_owner(self._owner_loader), next(iter(self.settings.chatbots))).owner
+        if owner is None:
+            raise MissingOwner("nothing was stored for this visitor yet, so nothing can be remembered")
+        return owner
+
+    def _announcer(self) -> Announcer:
+        return Announcer(_current_app())
+
     def _settings_of_apps(self) -> list[Settings]:
         return [state.settings for state in self._states.values()]
 
@@ -188,8 +202,8 @@ class ChatMemory(SiteFunctions, Accounts):
 
     def _pointer(self, user: str | None, chatbot: str) -> Pointer:
         pointer = Pointer(user, chatbot)
-        announce = Announcer(_current_app())
-        adopt_after_login(pointer, self.settings.on_login == "adopt", self._server_plugins, announce)
+        adopt = self.settings.on_login == "adopt"
+        adopt_after_login(pointer, adopt, self._server_plugins, self._known_memories, self._announcer())
         return pointer
 
     def _server_plugins(self) -> cabc.Iterator[tuple[str, ChatMemoryPlugin]]:
@@ -235,12 +249,11 @@ class ChatMemory(SiteFunctions, Accounts):
             title=title,
             in_request=in_request,
             admission=self._admission,
-            announce=Announcer(_current_app()),
+            announce=self._announcer(),
         )
 
 
-@dataclasses.dataclass(frozen=True)
-class _State:
+class _State(msgspec.Struct, frozen=True):
     """What belongs to one app."""
 
     settings: Settings

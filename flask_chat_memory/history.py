@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
 import typing as t
+
+import msgspec
 
 from .errors import RequestRefused
 from .live import settle
@@ -31,8 +32,7 @@ WRONG_RATING = "The rating must be 1, -1 or null."
 WRONG_COMMENT = f"A comment is text of at most {MAX_COMMENT} characters."
 
 
-@dataclasses.dataclass(frozen=True)
-class Page:
+class Page(msgspec.Struct, frozen=True):
     """A page of history.
 
     :param messages: grouped by turn, turns in the order of their questions.
@@ -46,8 +46,8 @@ class Page:
     messages: cabc.Sequence[ChatMessage] = ()
     running: frozenset[str] = frozenset()
     cursor: int | None = None
-    versions: cabc.Mapping[int, cabc.Sequence[int]] = dataclasses.field(default_factory=dict)
-    marks: cabc.Mapping[str, Mark] = dataclasses.field(default_factory=dict)
+    versions: cabc.Mapping[int, cabc.Sequence[int]] = msgspec.field(default_factory=dict)
+    marks: cabc.Mapping[str, Mark] = msgspec.field(default_factory=dict)
 
 
 class OwnHistory(Located):

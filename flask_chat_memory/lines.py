@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
 import typing as t
+
+import msgspec
 
 from .asking import NO_QUESTION
 from .asking import repeated_turn
@@ -203,7 +204,7 @@ def _hide(location: Location, sequences: list[int], again: bool) -> None:
 
     def hide(lines: Lines, last: int) -> Lines:
         hidden = lines.without(sequences, last)
-        return dataclasses.replace(hidden, others=lines.others) if again else hidden
+        return msgspec.structs.replace(hidden, others=lines.others) if again else hidden
 
     _change(location, hide)
 

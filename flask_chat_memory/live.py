@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
 import itertools
 import logging
 import os
 import threading
 import typing as t
 import weakref
+
+import msgspec
 
 from .errors import StorageError
 from .message import ChatMessage
@@ -32,8 +33,7 @@ OFTEN = 4
 logger = logging.getLogger(__name__)
 
 
-@dataclasses.dataclass(frozen=True)
-class Settled:
+class Settled(msgspec.Struct, frozen=True):
     """What became of turns without an answer.
 
     :param running: ids of those that are being answered.

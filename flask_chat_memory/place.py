@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
+
+import msgspec
 
 from .message import ChatMessage
 from .plugins.abilities import HidesMessages
@@ -15,8 +16,7 @@ from .signals import Announce
 from .signals import nobody
 
 
-@dataclasses.dataclass(frozen=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """A thread of a scope.
 
     :param announce: tells of turns that end there.
@@ -47,5 +47,5 @@ class Place:
 
     def holds(self, appended: Appended, batch: cabc.Sequence[ChatMessage]) -> bool:
         """Tell whether what was stored there before is this batch."""
-        there = dataclasses.replace(self, thread_id=appended.thread_id)
+        there = msgspec.structs.replace(self, thread_id=appended.thread_id)
         return batch[-1] in there.load(after=appended.sequence - 1, limit=len(batch))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
 import enum
 import typing as t
+
+import msgspec
 
 from .errors import RequestRefused
 from .message import ChatMessage
@@ -31,8 +32,7 @@ NOT_TOLD: t.Final = Shown.NOT_TOLD
 ShownThread = str | None | t.Literal[Shown.NOT_TOLD]
 
 
-@dataclasses.dataclass(frozen=True)
-class Question:
+class Question(msgspec.Struct, frozen=True):
     """A question with what came along.
 
     :param message: the user message.
@@ -44,7 +44,7 @@ class Question:
     """
 
     message: ChatMessage
-    history: list[ChatMessage] = dataclasses.field(default_factory=list)
+    history: list[ChatMessage] = msgspec.field(default_factory=list)
     key: str | None = None
     thread_id: ShownThread = NOT_TOLD
     replaces: int | None = None

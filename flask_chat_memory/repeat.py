@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
+import msgspec
 
 from .errors import RequestRefused
 from .following import answer_to
@@ -37,4 +37,4 @@ def asked_under(place: Place, key: str) -> ChatMessage | None:
     known = place.plugin.append_messages(place.scope, place.thread_id, [], key=f"question:{key}")
     if known is None or not known.repeated:
         return None
-    return dataclasses.replace(place, thread_id=known.thread_id).message_at(known.sequence)
+    return msgspec.structs.replace(place, thread_id=known.thread_id).message_at(known.sequence)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
 import itertools
 import unicodedata
+
+import msgspec
 
 from .errors import RequestRefused
 from .location import Located
@@ -21,8 +22,7 @@ EXCERPT = 120
 """Characters of a message that are shown where it was found."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Hit:
+class Hit(msgspec.Struct, frozen=True):
     """A place where a text was found: a message, or the title of a thread.
 
     :param message_id: None for a title; ``text`` and ``role``, too.
@@ -36,8 +36,7 @@ class Hit:
     role: str | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class Hits:
+class Hits(msgspec.Struct, frozen=True):
     """What a search has found.
 
     :param found: the thread with the newest activity comes first, in a thread its newest message.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import collections.abc as cabc
-import dataclasses
 import hashlib
 import typing as t
 
@@ -29,8 +28,7 @@ UNKNOWN_CURSOR = "This place in the list of conversations is not known. Please l
 TOO_LONG = f"A title has at most {MAX_TITLE} characters."
 
 
-@dataclasses.dataclass(frozen=True)
-class ThreadPage:
+class ThreadPage(msgspec.Struct, frozen=True):
     """A page of an owner's threads.
 
     :param threads: those that are pinned first, then the others; the newest activity first.

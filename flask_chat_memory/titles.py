@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
 import functools
 import logging
 import threading
 import typing as t
+
+import msgspec
 
 from .errors import StorageError
 from .place import Place
@@ -26,8 +27,7 @@ TitleFunction = cabc.Callable[[Turn], "str | None | cabc.Awaitable[str | None]"]
 MakeTitle = cabc.Callable[[Turn], "str | None"]
 
 
-@dataclasses.dataclass(frozen=True)
-class Titles:
+class Titles(msgspec.Struct, frozen=True):
     """Where the title of a new thread comes from.
 
     :param title: what the caller wants.

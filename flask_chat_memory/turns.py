@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
 import logging
 import typing as t
+
+import msgspec
 
 from .asking import NO_QUESTION
 from .asking import resumed_turn
@@ -77,7 +78,7 @@ class OwnTurns(Located):
         :param location: of the thread, if it was found already.
         """
         if by is not None:
-            asked = dataclasses.replace(asked, message=acted(asked.message, by))
+            asked = msgspec.structs.replace(asked, message=acted(asked.message, by))
         self._admit(temporary)
         turn = self._unstored(asked, TEMPORARY_NOTICE) if temporary else self._stored(asked, location)
         if not turn.repeated:

@@ -19,6 +19,7 @@ from .apps import Site
 from .apps import THREADS
 from .conftest import MakeSite
 from .five_methods import FiveMethodsPlugin
+from .own_storage import OwnStorage
 
 
 @SESSIONS
@@ -236,3 +237,64 @@ def test_a_reset_after_the_login_leaves_no_anonymous_thread(new_site: MakeSite) 
     browser.reset(thread_id=thread_id)
     assert browser.texts() == []
     assert site.rows("thread") == site.rows("message") == 0
+
+
+def remember(site: Site, browser: Browser, text: str) -> str:
+    """Let something be remembered of a guest, who is returned as an owner."""
+    browser.ask("hello")
+    guest = f"anon:{browser.kept()['anonymous']}"
+    with site.app.app_context():
+        site.memory.user_memories(guest).add(text)
+    return guest
+
+
+def remembered(site: Site, owner: str) -> list[str]:
+    with site.app.app_context():
+        return [memory.text for memory in site.memory.user_memories(owner).list()]
+
+
+def test_what_is_remembered_of_a_guest_becomes_the_users(new_site: MakeSite) -> None:
+    site = new_site(login=True, CHAT_MEMORY_USER_MEMORIES=3)
+    for text in ("a", "b", "c"):
+        with site.app.app_context():
+            site.memory.user_memories("user:ann").add(text)
+    browser = site.browser()
+    guest = remember(site, browser, "likes tea")
+    browser.login("ann")
+    browser.ask("again")
+    assert remembered(site, guest) == []
+    assert remembered(site, "user:ann") == ["likes tea", "c", "b"]
+
+
+def test_with_leave_it_is_left_behind(new_site: MakeSite) -> None:
+    site = new_site(login=True, CHAT_MEMORY_ON_LOGIN="leave")
+    browser = site.browser()
+    guest = remember(site, browser, "likes tea")
+    browser.login("ann")
+    browser.ask("again")
+    assert remembered(site, guest) == ["likes tea"]
+    assert remembered(site, "user:ann") == []
+
+
+def test_memories_that_cannot_be_moved_wait_for_a_later_request(new_site: MakeSite) -> None:
+    class Fragile(OwnStorage):
+        down = False
+
+        def delete(self, key: str) -> bool:
+            if self.down:
+                raise ConnectionError
+            return super().delete(key)
+
+    storage = Fragile()
+    site = new_site(login=True, CHAT_MEMORY_STORAGES={"user_memory": storage})
+    browser = site.browser()
+    guest = remember(site, browser, "likes tea")
+    browser.login("ann")
+    storage.down = True
+    browser.ask("again")
+    assert remembered(site, guest) == remembered(site, "user:ann") == ["likes tea"]
+    storage.down = False
+    browser.ask("and again")
+    assert remembered(site, guest) == []
+    assert remembered(site, "user:ann") == ["likes tea"]
+    assert "anonymous" not in browser.kept()

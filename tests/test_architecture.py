@@ -41,7 +41,7 @@ def test_only_the_pointer_touches_the_session() -> None:
     assert users == ["pointer.py"]
 
 
-@pytest.mark.parametrize("folder", ["plugins", "short_term", "storage"])
+@pytest.mark.parametrize("folder", ["plugins", "short_term", "storage", "knowledge"])
 def test_plugins_storages_and_short_term_memories_know_no_flask(folder: str) -> None:
     inside = {module: names for module, names in MODULES.items() if module.startswith(f"{folder}/")}
     assert len(inside) > 3
@@ -53,8 +53,8 @@ def test_plugins_storages_and_short_term_memories_know_no_flask(folder: str) -> 
 
 
 FLOORS = [
-    {"values", "errors", "signals", "usage", "fields", "message", "disk", "encryption"},
-    {"plugins", "short_term", "storage", "testing"},
+    {"values", "errors", "signals", "usage", "fields", "message", "disk", "encryption", "redaction"},
+    {"plugins", "short_term", "storage", "testing", "knowledge"},
     {
         "config",
         "question",
@@ -76,7 +76,7 @@ FLOORS = [
     {"history", "search", "turns", "lines"},
     {"conversation", "functions", "resolve", "session_store"},
     {"documents"},
-    {"accounts", "adoption", "instances", "owner", "pointer", "web", "extension"},
+    {"accounts", "adoption", "instances", "remembering", "forgetting", "owner", "pointer", "web", "extension"},
 ]
 """From the ground up. A module knows its own floor and those below."""
 

@@ -43,6 +43,7 @@ class DocumentsContract(
     contracts.ThreadsContract,
     contracts.ForkContract,
     contracts.CorruptionContract,
+    contracts.PurgesThreadsContract,
 ):
     """Needs the fixtures ``make_plugin`` and ``damage``."""
 

@@ -117,6 +117,19 @@ def test_a_sign_stands_for_one_character_of_any_script() -> None:
     assert domain.list("a?b") == ["a b"]
 
 
+def test_all_documents_of_an_owner_are_deleted_even_those_that_cannot_be_listed() -> None:
+    storage = InMemoryStorage()
+    domain = domain_storage(storage, "user_memory")
+    for owner in OWNERS:
+        domain.of_owner(owner).save("name", {})
+        OpaqueNames(storage, f"memory/users/@{segment(owner)}/default").save(LONG, {})
+    domain.save("name", {})
+    for owner in ("user:1", "user:*", "*"):
+        assert domain.of_owner(owner).delete_all() == 2
+    assert len(storage.list()) == 2 * (len(OWNERS) - 3) + 1
+    assert domain.of_owner("user:10").exists("name")
+
+
 def test_what_other_programs_keep_in_the_folder_is_not_listed() -> None:
     storage = InMemoryStorage()
     for key in ("site/a b", "site/%C3%A9", "site/%zz", "site/@x", "site", "site2/a", "other"):
@@ -185,6 +198,7 @@ CALLS: dict[str, cabc.Callable[[t.Any], object]] = {
     "exists": lambda domain: domain.exists("a"),
     "delete": lambda domain: domain.delete("a"),
     "list": lambda domain: domain.list("a"),
+    "load all": lambda domain: domain.load_all("a"),
     "search": lambda domain: domain.search("a", "a"),
     "clean up": lambda domain: domain.clean_up(0, "a"),
 }

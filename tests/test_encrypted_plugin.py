@@ -453,9 +453,13 @@ def test_a_move_that_was_interrupted_between_sealing_and_renaming_is_finished() 
     kept = wrapped(t.cast(EncryptedPlugin, plugin))
     other = encrypted("in_memory", {})
     other.append_messages(STRANGER, THREAD, exchange("1"))
+    t.cast(AblePlugin, other).mark_message(STRANGER, THREAD, "a-1", Mark(1, "well"))
     kept.save_messages(OWNER, THREAD, wrapped(other).load_messages(STRANGER, THREAD))
+    for id, mark in t.cast(AblePlugin, wrapped(other)).load_marks(STRANGER, THREAD).items():
+        t.cast(AblePlugin, kept).mark_message(OWNER, THREAD, id, Mark(1, Sealed(mark.comment)))
     assert plugin.move_threads(OWNER, STRANGER) == 0
     assert_same(plugin.load_messages(STRANGER, THREAD), exchange("1"))
+    assert plugin.load_marks(STRANGER, THREAD) == {"a-1": Mark(1, "well")}
 
 
 def test_what_a_dead_turn_told_can_be_read_where_it_went() -> None:
@@ -473,6 +477,7 @@ def test_a_move_of_files_that_was_interrupted_is_finished(
     plugin = t.cast(AblePlugin, encrypted("file", {"folder": str(tmp_path)}, threads="many"))
     plugin.append_messages(OWNER, THREAD, exchange("1"), key="k")
     plugin.update_thread(OWNER, THREAD, title="mine")
+    plugin.mark_message(OWNER, THREAD, "a-1", Mark(1, "well"))
 
     def fail(*_names: str) -> None:
         raise OSError("the power is off")
@@ -485,6 +490,7 @@ def test_a_move_of_files_that_was_interrupted_is_finished(
     assert plugin.move_threads(OWNER, STRANGER) == 0
     assert_same(plugin.load_messages(STRANGER, THREAD), exchange("1"))
     assert title_of(plugin, STRANGER, THREAD) == "mine"
+    assert plugin.load_marks(STRANGER, THREAD) == {"a-1": Mark(1, "well")}
     again = plugin.append_messages(STRANGER, THREAD, exchange("1"), key="k")
     assert again is not None
     assert again.repeated

@@ -147,6 +147,24 @@ def test_an_edit_of_a_later_question_shows_there() -> None:
     assert lines.versions() == {5: (3, 5), 9: (7, 9)}
 
 
+def test_the_line_that_held_a_message_last_is_shown() -> None:
+    lines = Lines().replaced(3, 4).replaced(5, 5).replaced(1, 6)
+    newest, oldest = lines.shown(1, 7), lines.shown(3, 7)
+    assert newest
+    assert newest.visible == ((1, 2), (6, 6), (8, None))
+    assert oldest
+    assert oldest.visible == ((1, 4), (8, None))
+
+
+def test_going_back_and_forth_keeps_each_line_once() -> None:
+    lines = Lines()
+    for _ in range(3):
+        shown = lines.without({2}, 2).shown(2, 2)
+        assert shown
+        lines = shown
+    assert lines == Lines(others=(((1, 1),),))
+
+
 def test_what_both_lines_hold_is_no_version() -> None:
     undone = Lines().without([3, 4], 6)
     assert undone.versions() == {}

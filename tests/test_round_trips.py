@@ -11,7 +11,10 @@ import typing as t
 import pytest
 import redis
 
+from flask_chat_memory import ChatMessage
+from flask_chat_memory import LiveTurn
 from flask_chat_memory import Scope
+from flask_chat_memory.live import LEASE
 from flask_chat_memory.live import LeaseKeeper
 from flask_chat_memory.live import leases
 
@@ -20,6 +23,7 @@ from .conversations import OWNER
 from .conversations import Site
 from .redis_servers import miss
 from .redis_servers import URL
+from .sql_servers import schema_of_our_own
 
 MOST_PIECES = 500
 
@@ -34,10 +38,16 @@ def redis_options() -> cabc.Iterator[dict[str, str]]:
             client.delete(name)
 
 
-@pytest.fixture(params=["sqlalchemy", "redis"])
+@pytest.fixture
+def postgresql_options() -> cabc.Iterator[dict[str, str]]:
+    with schema_of_our_own() as place:
+        yield {"url": place.url}
+
+
+@pytest.fixture(params=["sqlalchemy", "postgresql", "redis"])
 def site(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> cabc.Iterator[Site]:
-    options = request.getfixturevalue("redis_options") if request.param == "redis" else {}
-    site = Site(tmp_path, request.param, OPTIONS=options)
+    options = {} if request.param == "sqlalchemy" else request.getfixturevalue(f"{request.param}_options")
+    site = Site(tmp_path, "redis" if request.param == "redis" else "sqlalchemy", OPTIONS=options)
     yield site
     site.plugin.close()
 
@@ -131,3 +141,16 @@ def test_an_edit_looks_for_its_question_first(site: Site, trips: list[str]) -> N
     conversation.edit(str(question.id), "that")
     # A script of Redis tells the lines that there are, and is then given those that it is to store.
     assert len(trips) == {"sqlalchemy": 3, "redis": 4}[site.plugin.id]
+
+
+@pytest.mark.parametrize("site", ["sqlalchemy", "postgresql"], indirect=True)
+def test_a_question_is_stored_with_its_record_and_the_title_of_its_thread_in_one_round_trip(
+    site: Site, trips: list[str]
+) -> None:
+    scope, plugin = Scope("user:2"), site.plugin
+    question = ChatMessage("user", "hi", id="q-1", turn="t-1")
+    live = LiveTurn("t-1", "q-1", "a-1", plugin.clock() + LEASE)
+    plugin.start_turn(scope, "thread-1", question, key="question:1", live=live, title="The title")
+    assert len(trips) == 1
+    assert plugin.find_thread(scope, "thread-1").title == "The title"
+    assert plugin.live_turns(scope, "thread-1") == [live]

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import CorruptRecord
 from flask_chat_memory import LiveTurn
+from flask_chat_memory import Mark
 from flask_chat_memory import Renewal
 from flask_chat_memory import Scope
 from flask_chat_memory import StorageError
@@ -94,7 +95,20 @@ def every_call(plugin: SQLAlchemyPlugin, thread_id: str = "thread-1") -> None:
     plugin.live_turns(OWNER, thread_id)
     plugin.renew_turns([Renewal(OWNER, thread_id, "t-1")], plugin.clock() + 60)
     plugin.end_turn(OWNER, thread_id, "t-1", [user("4")], key="answer:3", reply_to="q-3")
-    plugin.append_messages(OTHER, "thread-2", [user("5")])
+    plugin.start_turn(OWNER, thread_id, user("5", "q-5"), key="question:5", live=live, title="title", replaces=1)
+    plugin.end_turn(OWNER, thread_id, "t-1", [user("6")], key="answer:5", reply_to="q-5")
+    plugin.load_messages(OWNER, thread_id, limit=1, hidden=True)
+    plugin.find_lines(OWNER, thread_id)
+    plugin.change_lines(OWNER, thread_id, lambda lines, last: lines.shown(1, last))
+    plugin.mark_message(OWNER, thread_id, "q-5", Mark(1))
+    plugin.mark_message(OWNER, thread_id, "q-3", None)
+    plugin.load_marks(OWNER, thread_id)
+    plugin.search_messages(OWNER, "5", limit=5)
+    plugin.list_threads(OWNER, limit=5)
+    plugin.find_thread(OWNER, thread_id)
+    plugin.update_thread(OWNER, thread_id, title="other")
+    plugin.append_messages(OTHER, "thread-2", [user("7", "q-7")])
+    plugin.mark_message(OTHER, "thread-2", "q-7", Mark(-1))
     plugin.move_threads(OTHER, OWNER)
     plugin.save_messages(OWNER, thread_id, plugin.load_messages(OWNER, thread_id))
     plugin.clear_messages(OWNER, thread_id)
@@ -208,6 +222,33 @@ def test_a_message_that_cannot_be_read_is_told_by_its_thread(
     with pytest.raises(CorruptRecord, match=f"message 1 .*{thread_key(OWNER, 'thread-1')}") as caught:
         plugin.load_messages(OWNER, "thread-1")
     assert "hidden" not in str(caught.value)
+
+
+@pytest.mark.parametrize("column", ["lines", "hidden_ranges"])
+def test_lines_that_cannot_be_read_are_told_by_their_thread_and_stay(
+    make_plugin: MakePlugin, database: sqlite3.Connection, column: str
+) -> None:
+    plugin = make_plugin()
+    plugin.append_messages(OWNER, "thread-1", [user("1", "q-1"), user("2")])
+    plugin.change_lines(OWNER, "thread-1", lambda lines, last: lines.without([2], last))
+    database.execute(f"UPDATE chat_memory_thread SET {column} = '[[hidden words'")
+    calls: dict[str, list[cabc.Callable[[], object]]] = {
+        "lines": [
+            lambda: plugin.find_lines(OWNER, "thread-1"),
+            lambda: plugin.change_lines(OWNER, "thread-1", lambda lines, last: lines),
+            lambda: plugin.append_messages(OWNER, "thread-1", [user("3")], key="3", reply_to="q-1"),
+        ],
+        "hidden_ranges": [
+            lambda: plugin.load_messages(OWNER, "thread-1"),
+            lambda: plugin.load_messages(OWNER, "thread-1", after=1),
+            lambda: plugin.load_current(OWNER, limit=1),
+        ],
+    }
+    for call in calls[column]:
+        with pytest.raises(CorruptRecord, match=thread_key(OWNER, "thread-1")) as caught:
+            call()
+        assert "words" not in str(caught.value)
+    assert database.execute(f"SELECT {column}, messages FROM chat_memory_thread").fetchall() == [("[[hidden words", 2)]
 
 
 def test_a_lock_that_lasts_is_a_storage_error_and_nothing_is_stored(

@@ -32,6 +32,7 @@ from tests.test_sqlalchemy_plugin import every_call
 from tests.test_sqlalchemy_plugin import OWNER
 from tests.test_sqlalchemy_plugin import texts
 from tests.test_sqlalchemy_plugin import user
+from tests.test_sqlalchemy_plugin_work import add_threads
 
 ALIKE = ["bob", "Bob", "bob ", "bób", "bo\u0301b", "bob\t", "bob🙂", "bob🙃", "ｂｏｂ"]
 """What a collation for people may take for the same."""
@@ -209,6 +210,9 @@ def test_an_operation_of_a_turn_is_one_round_trip_on_postgresql(schema: Place) -
         assert len(sent) == 1, sent
     assert [live.turn for live in plugin.live_turns(OWNER, "thread-1")] == []
     assert len(plugin.load_messages(OWNER, "thread-1")) == 6
+    sent.clear()
+    assert plugin.delete_thread(OWNER, "thread-1")
+    assert len(sent) == 1, sent
 
 
 @pytest.mark.parametrize("statistics", [False, True])
@@ -247,32 +251,50 @@ def rows_of(plan: dict[str, t.Any]) -> cabc.Iterator[int]:
     yield from itertools.chain.from_iterable(map(rows_of, plan.get("Plans", [])))
 
 
+def reads(engine: sa.Engine) -> int:
+    """Return how many rows the one connection has read."""
+    with engine.connect() as connection:
+        rows = connection.execute(sa.text("SHOW SESSION STATUS LIKE 'Handler_read%'"))
+        return sum(int(row[1]) for row in rows)
+
+
 def test_the_work_of_a_turn_does_not_grow_with_the_thread_on_mariadb() -> None:
     with database_of_our_own() as place:
         engine = place.make_engine(pool_size=1, max_overflow=0)
         plugin = place.make_plugin(engine=engine)
         plugin.append_messages(OWNER, "thread-1", exchange("1"))
 
-        def reads() -> int:
-            with engine.connect() as connection:
-                rows = connection.execute(sa.text("SHOW SESSION STATUS LIKE 'Handler_read%'"))
-                return sum(int(row[1]) for row in rows)
-
         def turn(name: str) -> int:
-            before = reads()
+            before = reads(engine)
             plugin.load_current(OWNER, limit=20)
             plugin.load_messages(OWNER, "thread-1", limit=20)
             live = LiveTurn(name, f"q-{name}", f"a-{name}", plugin.clock() + 30)
             plugin.start_turn(OWNER, "thread-1", ask(name), key=f"question:{name}", live=live)
             plugin.renew_turns([Renewal(OWNER, "thread-1", name)], plugin.clock() + 30)
             plugin.end_turn(OWNER, "thread-1", name, [answer(name)], key=f"answer:{name}", reply_to=f"q-{name}")
-            return reads() - before
+            return reads(engine) - before
 
         for n in range(20):
             turn(f"short {n}")
         short = turn("short")
         plugin.append_messages(OWNER, "thread-1", exchange("1") * 1000)
         assert turn("long") <= short * 1.1 + 10
+
+
+def test_the_work_of_a_list_does_not_grow_with_the_threads_on_mariadb() -> None:
+    with database_of_our_own() as place:
+        engine = place.make_engine(pool_size=1, max_overflow=0)
+        plugin = place.make_plugin(engine=engine, threads="many")
+        plugin.has_thread(OWNER, "thread-1")
+
+        def listed(count: int) -> int:
+            add_threads(engine, count)
+            before = reads(engine)
+            assert len(plugin.list_threads(OWNER, limit=10)) == 10
+            return reads(engine) - before
+
+        few = listed(20)
+        assert listed(1000) <= few * 1.1 + 10
 
 
 def test_the_newest_are_found_behind_numbers_that_are_gone(place: Place) -> None:

@@ -14,6 +14,7 @@ import sqlalchemy as sa
 from flask_chat_memory import Appended
 from flask_chat_memory import LiveTurn
 from flask_chat_memory import Scope
+from flask_chat_memory.plugins.records import Mark
 from flask_chat_memory.plugins.sql.tables import thread_key
 from flask_chat_memory.plugins.sqlalchemy import SQLAlchemyPlugin
 from flask_chat_memory.testing.contracts.forks import Child
@@ -30,8 +31,10 @@ from flask_chat_memory.testing.contracts.threads import assert_whole_batches
 from flask_chat_memory.testing.contracts.threads import batch
 from tests.redis_servers import wait_until
 from tests.sql_servers import Place
+from tests.sql_servers import schema_of_our_own
 from tests.test_sqlalchemy_plugin import OTHER
 from tests.test_sqlalchemy_plugin import OWNER
+from tests.test_sqlalchemy_servers_connections import hooked_engine
 
 PROCESSES = 8
 ROUNDS = int(os.environ.get("CHAT_MEMORY_TEST_ROUNDS", "20"))
@@ -47,7 +50,7 @@ def at_once(work: cabc.Callable[[int, Say], object]) -> None:
 
 def orphans(place: Place) -> int:
     """Count the rows that belong to no thread."""
-    tables = ("message", "append_key", "live", "current")
+    tables = ("message", "append_key", "live", "mark", "current")
     counts = [
         place.run(
             f"SELECT count(*) FROM chat_memory_{table} AS part WHERE NOT EXISTS "
@@ -228,6 +231,32 @@ def test_a_deadlock_is_tried_again(place: Place) -> None:
     assert not delete.is_alive()
     assert not plugin.has_thread(OWNER, "thread-1")
     assert orphans(place) == 0
+
+
+ADDITIONS: dict[str, cabc.Callable[[SQLAlchemyPlugin], object]] = {
+    # Without a key it is no single statement.
+    "a message": lambda plugin: plugin.append_messages(OWNER, "thread-1", [ask("2")]),
+    "a mark": lambda plugin: plugin.mark_message(OWNER, "thread-1", "q-1", Mark(1, "good")),
+}
+
+
+@pytest.mark.parametrize("addition", ADDITIONS)
+def test_a_deletion_on_postgresql_takes_what_was_stored_while_it_waited(addition: str) -> None:
+    with schema_of_our_own() as place:
+        plugin = place.make_plugin()
+        plugin.append_messages(OWNER, "thread-1", exchange("1"), key="1")
+        deletion = threading.Thread(target=plugin.delete_thread, args=(OWNER, "thread-1"), daemon=True)
+
+        def delete_before_the_commit(_cursor: t.Any, text: str) -> None:
+            if text == "COMMIT":
+                deletion.start()
+                wait_until(lambda: is_waiting(place), "the deletion waits")
+
+        ADDITIONS[addition](place.make_plugin(engine=hooked_engine(place, before=delete_before_the_commit)))
+        deletion.join(PATIENCE)
+        assert not deletion.is_alive()
+        assert not plugin.has_thread(OWNER, "thread-1")
+        assert orphans(place) == 0
 
 
 def is_waiting(place: Place) -> bool:

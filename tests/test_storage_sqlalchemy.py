@@ -55,6 +55,19 @@ def test_the_end_of_a_range(start: str, end: str | None) -> None:
     assert end_of_range(start) == end
 
 
+def test_all_documents_are_one_query(tmp_path: pathlib.Path) -> None:
+    statements: list[str] = []
+    engine = sa.create_engine(f"sqlite:///{tmp_path}/documents.sqlite3")
+    sa.event.listen(engine, "connect", lambda connection, _: connection.set_trace_callback(statements.append))
+    storage = SQLAlchemyStorage({"engine": engine})
+    for n in range(20):
+        storage.save(f"a/{n:02}", {"text": str(n)})
+    statements.clear()
+    assert len(storage.load_all("a/*")) == len(storage.search("", "a/*")) == 20
+    assert [statement[:6] for statement in statements] == ["SELECT", "SELECT"]
+    engine.dispose()
+
+
 def test_outside_an_app_a_database_is_needed() -> None:
     with pytest.raises(ConfigurationError, match="give url or engine"):
         SQLAlchemyStorage()

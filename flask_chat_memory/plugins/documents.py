@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import logging
 import os
 import threading
 import time
@@ -11,6 +12,7 @@ import typing as t
 from ..errors import ConfigurationError
 from ..errors import CorruptRecord
 from ..errors import InvalidMessage
+from ..errors import MissingOwner
 from ..message import ChatMessage
 from ..message import timestamp
 from ..storage.base import Storage
@@ -21,12 +23,14 @@ from ..storage.domains import OWNER
 from ..storage.domains import segment
 from ..storage.rules import Document
 from ..storage.rules import stored_time
+from .abilities import PurgesThreads
 from .base import ChatMemoryPlugin
 from .base import Clock
 from .counting import total_tokens
 from .options import Option
 from .options import PluginOptions
 from .records import Scope
+from .records import Thread
 from .registry import chat_memory_plugin
 from .rules import check_append
 from .rules import is_thread_id
@@ -34,6 +38,8 @@ from .rules import new_id
 from .rules import number
 from .rules import select
 from .rules import sequence_of
+
+logger = logging.getLogger(__name__)
 
 _locks: dict[int, threading.RLock] = {}
 
@@ -43,7 +49,7 @@ _locks: dict[int, threading.RLock] = {}
     label="Documents",
     description="Each conversation as one document in a storage, which may be the site's own. For one process.",
 )
-class DocumentsPlugin(ChatMemoryPlugin):
+class DocumentsPlugin(ChatMemoryPlugin, PurgesThreads):
     """Keeps each thread as a document, which is read and written as a whole."""
 
     class Options(PluginOptions, frozen=True, kw_only=True):
@@ -119,6 +125,29 @@ class DocumentsPlugin(ChatMemoryPlugin):
             self._documents(scope).delete(thread_id)
             return alive
 
+    def all_threads(self, *, chatbot: str | None = None) -> cabc.Iterator[tuple[Scope, Thread]]:
+        for key in self._storage.list(f"{FOLDERS['conversation']}/{OWNER}*"):
+            try:
+                document = self._storage.load(key)
+                found = None if document is None else _thread_of(document)
+            except CorruptRecord:
+                logger.exception("a stored thread cannot be read; it is passed over")
+                continue
+            if found is not None and chatbot in (None, found[0].chatbot):
+                yield found
+
+    def purge_thread(self, scope: Scope, thread_id: str, before: float) -> int | None:
+        if not is_thread_id(thread_id):
+            return None
+        documents = self._documents(scope)
+        with self.lock:
+            document = documents.load(thread_id)
+            thread = None if document is None else _thread_of(document)[1]
+            if thread is None or thread.last_activity >= before:
+                return None
+            documents.delete(thread_id)
+            return thread.messages
+
     def close(self) -> None:
         if not isinstance(self.options.storage, Storage):
             self._storage.close()
@@ -154,6 +183,21 @@ def _body(messages: list[ChatMessage]) -> Document:
         "sequences": [message.sequence for message in messages],
         "append_keys": {message.append_key: message.sequence for message in messages if message.append_key},
     }
+
+
+def _thread_of(document: Document) -> tuple[Scope, Thread]:
+    """Return whose thread a document holds, and what is known of it."""
+    try:
+        thread = Thread(
+            id=document["thread_id"],
+            created_at=stored_time({"timestamp": document.get("created_at")}) or 0.0,
+            last_activity=stored_time(document) or 0.0,
+            messages=len(document["messages"]),
+            tokens=document.get("metadata", {}).get("total_tokens", 0),
+        )
+        return Scope(document["owner"], document["chatbot"]), thread
+    except (MissingOwner, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise CorruptRecord("a stored thread cannot be read") from error
 
 
 def _messages_of(document: Document) -> list[ChatMessage]:

@@ -33,18 +33,19 @@ class ReadersGate:
     """A lock that any number may pass at once, until a fork holds it."""
 
     def __init__(self) -> None:
-        self._changed = threading.Condition()
+        self._lock = threading.RLock()
+        self._changed = threading.Condition(self._lock)
         self._inside = 0
         self._held = False
 
     def __enter__(self) -> None:
-        with self._changed:
+        with self._lock:
             while self._held:
                 self._changed.wait()
             self._inside += 1
 
     def __exit__(self, *_error: object) -> None:
-        with self._changed:
+        with self._lock:
             self._inside -= 1
             if self._held and not self._inside:
                 self._changed.notify_all()

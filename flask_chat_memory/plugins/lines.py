@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bisect
 import collections.abc as cabc
-import dataclasses
 import typing as t
 
 import msgspec
@@ -18,8 +17,7 @@ Line = tuple[Range, ...]
 """Ranges in their order, none of which touches the next."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Lines:
+class Lines(msgspec.Struct, frozen=True):
     """The lines of a thread, each the sequences of its messages.
 
     :param visible: what is seen; its last range has no end.
@@ -99,7 +97,7 @@ class Lines:
         if line is None:
             return None
         others = tuple(other for other in self.others if other != line)
-        return dataclasses.replace(self, others=others)._leaving(_joined([*line, (last + 1, None)]), last)
+        return msgspec.structs.replace(self, others=others)._leaving(_joined([*line, (last + 1, None)]), last)
 
     def placed(self, first: int, last: int, question: int) -> Lines:
         """Return the lines after messages were appended that answer a question.

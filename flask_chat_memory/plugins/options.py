@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
 import functools
 import types
 import typing as t
@@ -20,8 +19,7 @@ LARGEST = 2**53
 AppBound = t.Literal["database url", "engine", "folder", "session store", "storage", "options"]
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Option:
+class Option(msgspec.Struct, frozen=True, kw_only=True):
     """What a settings page and an error text need to know of an option; stands in its annotation.
 
     :param minimum: smallest number allowed.
@@ -38,8 +36,7 @@ class Option:
     app_bound: AppBound | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class OptionDefinition:
+class OptionDefinition(msgspec.Struct, frozen=True):
     """One option as a settings page shows it.
 
     :param type: the name of the value's type, as ``int``.
@@ -158,7 +155,7 @@ def definitions_of(options: type[CheckedOptions]) -> dict[str, OptionDefinition]
             default=None if field.required else field.default,
             choices=choices,
             optional=type(None) in kinds,
-            **dataclasses.asdict(about),
+            **msgspec.structs.asdict(about),
         )
     return definitions
 

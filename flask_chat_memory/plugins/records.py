@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
 import datetime as dt
 import typing as t
+
+import msgspec
 
 from ..errors import MissingOwner
 from ..message import ChatMessage
@@ -15,8 +16,7 @@ MAX_OWNER = 255
 MAX_CHATBOT = 64
 
 
-@dataclasses.dataclass(frozen=True)
-class Scope:
+class Scope(msgspec.Struct, frozen=True):
     """Whose conversations of which chatbot: the first argument of every storage operation.
 
     :param owner: ``user:<id>``, ``anon:<token>`` or the site's own; 1 to 255 characters.
@@ -42,8 +42,7 @@ def _is_name(value: object, longest: int) -> bool:
     return isinstance(value, str) and 0 < len(value) <= longest and clean(value) == value
 
 
-@dataclasses.dataclass(frozen=True)
-class Appended:
+class Appended(msgspec.Struct, frozen=True):
     """Where a batch of messages is stored.
 
     :param thread_id: the thread it went to.
@@ -56,8 +55,7 @@ class Appended:
     repeated: bool = False
 
 
-@dataclasses.dataclass(frozen=True)
-class LiveTurn:
+class LiveTurn(msgspec.Struct, frozen=True):
     """The record of a turn that is being answered.
 
     :param lease: UNIX time in seconds until which the turn counts as running, unless it is renewed.
@@ -85,8 +83,7 @@ class Renewal(t.NamedTuple):
     text: str | None = None
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Thread:
+class Thread(msgspec.Struct, frozen=True, kw_only=True):
     """What is known of a thread without its messages.
 
     :param created_at: UNIX time in seconds.
@@ -131,8 +128,7 @@ class ThreadChanges(t.TypedDict, total=False):
     configuration: str | None
 
 
-@dataclasses.dataclass(frozen=True)
-class Mark:
+class Mark(msgspec.Struct, frozen=True):
     """What a person thinks of a message.
 
     :param rating: 1 is good, -1 is bad, None says neither.
@@ -150,8 +146,7 @@ class Found(t.NamedTuple):
     message: ChatMessage
 
 
-@dataclasses.dataclass(frozen=True)
-class Search:
+class Search(msgspec.Struct, frozen=True):
     """What a search has found.
 
     :param complete: False if it stopped before it had looked at all messages, for another reason than its limit.
@@ -161,16 +156,14 @@ class Search:
     complete: bool = True
 
 
-@dataclasses.dataclass(frozen=True)
-class Purged:
+class Purged(msgspec.Struct, frozen=True):
     """What a purge has removed."""
 
     threads: int
     messages: int
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class UsageDay:
+class UsageDay(msgspec.Struct, frozen=True, kw_only=True):
     """What the answers of one model have cost an owner on one day, of UTC; the numbers are tokens but for the turns.
 
     :param model: None where the answers did not tell it.

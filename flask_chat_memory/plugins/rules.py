@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import collections.abc as cabc
+import itertools
 import secrets
 import typing as t
 
@@ -39,8 +40,7 @@ def new_id() -> str:
 def consumed(items: list[T]) -> cabc.Iterator[T]:
     """Give the items in their order, and let go of each: memory that is free again early is used again."""
     items.reverse()
-    while items:
-        yield items.pop()
+    return map(list.pop, itertools.repeat(items, len(items)))
 
 
 def is_thread_id(value: object) -> bool:

@@ -132,7 +132,8 @@ class SQLAlchemyPlugin(
         self._statements = self._database.dialect.statements(tables)
         self._thread_statements = ThreadStatements(tables, self._statements)
         self._search_statements = SearchStatements(tables, self._statements)
-        self._at_once = self._database.dialect.append_at_once(tables, self.options)
+        self._append_at_once = self._database.dialect.append_at_once(tables, self.options)
+        self._delete_at_once = self._database.dialect.delete_at_once(tables, self.options)
 
     def create_thread_id(self) -> str:
         return new_id()
@@ -147,7 +148,13 @@ class SQLAlchemyPlugin(
         self._write(lambda writer: writer.replace(scope, thread_id, messages), scope)
 
     def delete_thread(self, scope: Scope, thread_id: str) -> bool:
-        return is_thread_id(thread_id) and self._write(lambda writer: writer.delete(scope, thread_id), scope)
+        if not is_thread_id(thread_id):
+            return False
+        if self._delete_at_once:
+            rows, _ = self._database.write_at_once(*self._delete_at_once.statement(scope, thread_id, self.clock()))
+            if rows:
+                return bool(rows[0][0])
+        return self._write(lambda writer: writer.delete(scope, thread_id), scope)
 
     def append_messages(
         self,
@@ -195,8 +202,8 @@ class SQLAlchemyPlugin(
         is_usual = append.key is not None and append.messages and append.only_into in (None, append.thread_id)
         # A title is for a thread that is yet to be made.
         is_usual = is_usual and append.title is None and append.replaces is None
-        if self._at_once and is_usual:
-            statement = self._at_once.statement(append, self.clock())
+        if self._append_at_once and is_usual:
+            statement = self._append_at_once.statement(append, self.clock())
             rows, in_doubt = self._database.write_at_once(*statement)
             if rows:
                 return Appended(append.thread_id, rows[0][0])

@@ -1,4 +1,4 @@
-"""The contract of a storage of documents: five required operations, and two over them."""
+"""The contract of a storage of documents: five required operations, and three over them."""
 
 from __future__ import annotations
 
@@ -64,6 +64,14 @@ class Storage(abc.ABC):
     def exists(self, key: str) -> bool:
         """Tell whether there is a document under the key."""
 
+    def load_all(self, pattern: str = "*") -> builtins.list[tuple[str, Document]]:
+        """Return key and document of all whose key the pattern matches, in the order of the keys.
+
+        :raises CorruptRecord: if one of them cannot be read.
+        """
+        loaded = ((key, self.load(key)) for key in self.list(pattern))
+        return [(key, document) for key, document in loaded if document is not None]
+
     def search(self, text: str, pattern: str = "*") -> builtins.list[tuple[str, Document]]:
         """Return key and document of all that hold the text in a value, in the order of the keys.
 
@@ -71,8 +79,7 @@ class Storage(abc.ABC):
         :param pattern: only in documents whose key it matches.
         """
         wanted = text.casefold()
-        loaded = ((key, self.load(key)) for key in self.list(pattern))
-        return [(key, document) for key, document in loaded if document is not None and holds_text(document, wanted)]
+        return [(key, document) for key, document in self.load_all(pattern) if holds_text(document, wanted)]
 
     def clean_up(self, before: float, pattern: str = "*") -> int:
         """Remove documents that were last stored before a time; return how many.

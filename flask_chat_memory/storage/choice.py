@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
 import inspect
 import typing as t
+
+import msgspec
 
 from ..errors import ConfigurationError
 from ..plugins.base import ChatMemoryPlugin
@@ -27,8 +28,7 @@ BUILT_IN = {
 }
 
 
-@dataclasses.dataclass(frozen=True)
-class StorageSettings:
+class StorageSettings(msgspec.Struct, frozen=True):
     """A chosen storage and its checked options; equal ones share one instance.
 
     :param storage: a class, or the site's instance.

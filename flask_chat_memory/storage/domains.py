@@ -71,9 +71,7 @@ class DomainStorage(Storage):
         key = self._key(name)
         with _Errors():
             document = self._storage.load(key)
-        if document is not None and not isinstance(document, dict):
-            raise CorruptRecord(f"the stored document {key!r} is no dict")
-        return document
+        return None if document is None else _checked(document, key)
 
     def delete(self, name: str) -> bool:
         key = self._key(name)
@@ -81,14 +79,17 @@ class DomainStorage(Storage):
             return bool(self._storage.delete(key))
 
     def list(self, pattern: str = "*") -> builtins.list[str]:
-        start = f"{self._folder}/{_quoted(literal_start(check_pattern(pattern)))}"
+        keys = self._keys_for(pattern)
         with _Errors():
-            # A sign of the pattern may stand for what is several characters of a key: the names are compared here.
-            found = builtins.list(self._storage.list(f"{start}*"))
-        names = (urllib.parse.unquote(key.removeprefix(f"{self._folder}/")) for key in found)
-        # What owners and other programs have in the folder has keys that no name makes.
-        own = (name for name, key in zip(names, found, strict=True) if f"{self._folder}/{_quoted(name)}" == key)
-        return matching(own, pattern)
+            found = builtins.list(self._storage.list(keys))
+        return matching(self._names(found), pattern)
+
+    def load_all(self, pattern: str = "*") -> builtins.list[tuple[str, Document]]:
+        keys = self._keys_for(pattern)
+        with _Errors():
+            found = dict(self._storage.load_all(keys))
+        names = self._names(found)
+        return [(name, _checked(found[names[name]], names[name])) for name in matching(names, pattern)]
 
     def exists(self, name: str) -> bool:
         key = self._key(name)
@@ -100,6 +101,33 @@ class DomainStorage(Storage):
         with _Errors():
             # A key of ours holds neither sign of a pattern.
             return sum(self._storage.clean_up(before, key) for key in keys)
+
+    def delete_all(self) -> int:
+        """Remove every document in the folder, also those whose names cannot be listed; return how many."""
+        with _Errors():
+            return sum(
+                bool(self._storage.delete(key)) for key in builtins.list(self._storage.list(f"{self._folder}/*"))
+            )
+
+    def is_name(self, name: object) -> t.TypeGuard[str]:
+        """Tell whether a value, which a client may have sent, can be the name of a document here."""
+        try:
+            self._key(t.cast(str, name))
+        except ValueError:
+            return False
+        return True
+
+    def _keys_for(self, pattern: str) -> str:
+        """Return a pattern for the keys of the names that a pattern matches, and of some others.
+
+        A sign of the pattern may stand for what is several characters of a key.
+        """
+        return f"{self._folder}/{_quoted(literal_start(check_pattern(pattern)))}*"
+
+    def _names(self, keys: cabc.Iterable[str]) -> dict[str, str]:
+        """Return name -> key; what owners and other programs have in the folder has keys that no name makes."""
+        named = ((urllib.parse.unquote(key.removeprefix(f"{self._folder}/")), key) for key in keys)
+        return {name: key for name, key in named if f"{self._folder}/{_quoted(name)}" == key}
 
     def _key(self, name: str) -> str:
         check_key(name)
@@ -121,6 +149,12 @@ def segment(text: str) -> str:
         return quoted
     digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
     return f"{quoted[: LONGEST - len(digest) - 1]}{OWNER}{digest}"
+
+
+def _checked(document: object, key: str) -> Document:
+    if not isinstance(document, dict):
+        raise CorruptRecord(f"the stored document {key!r} is no dict")
+    return document
 
 
 def _quoted(text: str, safe: str = "/") -> str:

@@ -80,8 +80,12 @@ class EncryptedStorage(Storage):
 
     def load(self, key: str) -> Document | None:
         stored = self._storage.load(key)
-        if stored is None:
-            return None
+        return None if stored is None else self._decrypted(key, stored)
+
+    def load_all(self, pattern: str = "*") -> builtins.list[tuple[str, Document]]:
+        return [(key, self._decrypted(key, stored)) for key, stored in self._storage.load_all(pattern)]
+
+    def _decrypted(self, key: str, stored: t.Any) -> Document:
         hidden = stored.get(HIDDEN) if isinstance(stored, dict) else None
         try:
             return decode(self._cipher.decrypt(hidden, place_of("document", key)), key)

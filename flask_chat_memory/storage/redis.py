@@ -30,11 +30,13 @@ from .rules import matching
 
 PAGE = 1000
 """Names that one call asks for: a script keeps everybody else waiting."""
+WHOLE_PAGE = 200
+"""Documents that one call asks for."""
 
-_SAVE, _LOAD, _EXISTS, _DELETE, _LIST, _CLEAN_UP = (
-    Script(name, ("documents",), f"{__package__}.redis_")
-    for name in ("save", "load", "exists", "delete", "list", "clean_up")
+_SAVE, _LOAD, _EXISTS, _DELETE, _CLEAN_UP = (
+    Script(name, ("documents",), f"{__package__}.redis_") for name in ("save", "load", "exists", "delete", "clean_up")
 )
+_LIST, _LOAD_ALL = (Script(name, ("documents", "alive"), f"{__package__}.redis_") for name in ("list", "load_all"))
 
 
 class RedisStorage(BuiltInStorage):
@@ -56,19 +58,21 @@ class RedisStorage(BuiltInStorage):
 
     def load(self, key: str) -> Document | None:
         record = self._run(_LOAD, check_key(key))
-        if record is None:
-            return None
-        time, separator, body = record.partition(b" ")
-        if not separator:
-            raise corrupt(key)
-        return decode(body, key)
+        return None if record is None else _document(record, key)
 
     def delete(self, key: str) -> bool:
         # Sent again, it would not find what it has removed.
         return bool(self._run(_DELETE, check_key(key), repeatable=False))
 
     def list(self, pattern: str = "*") -> builtins.list[str]:
-        return matching(itertools.chain.from_iterable(self._pages(pattern)), pattern)
+        names = (name.decode() for (names,) in self._pages(_LIST, pattern, PAGE) for name in names)
+        return matching(names, pattern)
+
+    def load_all(self, pattern: str = "*") -> builtins.list[tuple[str, Document]]:
+        found: dict[str, bytes] = {}
+        for names, records in self._pages(_LOAD_ALL, pattern, WHOLE_PAGE):
+            found.update(zip((name.decode() for name in names), records, strict=True))
+        return [(name, _document(found[name], name)) for name in matching(found, pattern)]
 
     def exists(self, key: str) -> bool:
         return bool(self._run(_EXISTS, check_key(key)))
@@ -92,17 +96,18 @@ class RedisStorage(BuiltInStorage):
     def _run(self, script: Script, key: str, *bodies: bytes, repeatable: bool = True, **given: t.Any) -> t.Any:
         return self._server.run(script, self._index(key), {"name": key, **given}, bodies, repeatable=repeatable)
 
-    def _pages(self, pattern: str) -> cabc.Iterator[builtins.list[str]]:
+    def _pages(self, script: Script, pattern: str, count: int) -> cabc.Iterator[builtins.list[t.Any]]:
+        """Yield what a script tells of all names that begin as the pattern does, so many in a call."""
         start = literal_start(pattern)
         if clean(start) != start:
             return
         pinned = "/" in start or start == pattern
         end = end_of_range(start)
         for index in [self._index(start)] if pinned else self._indexes():
-            given = {"from": f"[{start}", "to": "+" if end is None else f"({end}", "count": PAGE}
+            given = {"from": f"[{start}", "to": "+" if end is None else f"({end}", "count": count}
             while given["from"]:
-                names, last = self._server.run(_LIST, index, given, repeatable=True)
-                yield [name.decode() for name in names]
+                *told, last = self._server.run(script, index, given, repeatable=True)
+                yield told
                 given["from"] = last and f"({last.decode()}"
 
     def _indexes(self) -> builtins.list[str]:
@@ -117,3 +122,10 @@ class RedisStorage(BuiltInStorage):
         """Return the name of the index of a key's top folder: in braces, so that a cluster keeps all of it together."""
         digest = hashlib.blake2b(key.partition("/")[0].encode(), digest_size=16).hexdigest()
         return f"{self._prefix}{{{digest}}}"
+
+
+def _document(record: bytes, key: str) -> Document:
+    _time, separator, body = record.partition(b" ")
+    if not separator:
+        raise corrupt(key)
+    return decode(body, key)

@@ -67,13 +67,13 @@ class SQLAlchemyStorage(BuiltInStorage):
         return self._database.write(lambda transaction: transaction.run(self._statements.delete, this)) > 0
 
     def list(self, pattern: str = "*") -> builtins.list[str]:
-        start = literal_start(pattern)
-        if clean(start) != start:
-            return []
-        end = end_of_range(start)
-        statement = self._statements.names if end is None else self._statements.names_between
-        rows = self._database.rows(statement, {"start": start, "end": end})
+        rows = self._rows(pattern, self._statements.names, self._statements.names_between)
         return matching((name for (name,) in rows), pattern)
+
+    def load_all(self, pattern: str = "*") -> builtins.list[tuple[str, Document]]:
+        rows = self._rows(pattern, self._statements.documents, self._statements.documents_between)
+        bodies = {name: body for name, body in rows}
+        return [(name, decode(bodies[name], name)) for name in matching(bodies, pattern)]
 
     def exists(self, key: str) -> bool:
         return bool(self._database.rows(self._statements.exists, {"wanted": document_key(key)}))
@@ -84,6 +84,14 @@ class SQLAlchemyStorage(BuiltInStorage):
         return self._database.write(
             lambda transaction: sum(transaction.run(self._statements.delete_old, this) for this in old)
         )
+
+    def _rows(self, pattern: str, from_start: sa.Select[t.Any], between: sa.Select[t.Any]) -> t.Any:
+        """Return the rows of all names that begin as the pattern does."""
+        start = literal_start(pattern)
+        if clean(start) != start:
+            return []
+        end = end_of_range(start)
+        return self._database.rows(from_start if end is None else between, {"start": start, "end": end})
 
     def close(self) -> None:
         self._database.close()

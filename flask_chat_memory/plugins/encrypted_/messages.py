@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import typing as t
+
+import msgspec
 
 from ...errors import DecryptionFailed
 from ...message import ChatMessage
@@ -59,7 +60,7 @@ class WithMarks(Wrapping, MarksMessages):
             return False
         if checked and checked.comment is not None:
             comment = self._sealing.seal_text(checked.comment, "comment", scope, thread_id, message_id)
-            checked = dataclasses.replace(checked, comment=Sealed(comment))
+            checked = msgspec.structs.replace(checked, comment=Sealed(comment))
         return t.cast(bool, self._wrapped.mark_message(scope, thread_id, message_id, checked))
 
     def load_marks(self, scope: Scope, thread_id: str) -> dict[str, Mark]:
@@ -74,7 +75,7 @@ class WithMarks(Wrapping, MarksMessages):
         except DecryptionFailed as error:
             logger.error("a mark is shown without its comment: %s", error)
             comment = None
-        return dataclasses.replace(mark, comment=comment)
+        return msgspec.structs.replace(mark, comment=comment)
 
 
 class WithSearch(WithLists, SearchesMessages):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
 import functools
 import logging
 import typing as t
+
+import msgspec
 
 from ...encryption import Cipher
 from ...encryption import place_of
@@ -83,12 +84,12 @@ class Sealing:
         except DecryptionFailed as error:
             logger.error("the text is lost: %s", error)
             text = ""
-        return dataclasses.replace(live, text=text)
+        return msgspec.structs.replace(live, text=text)
 
     def open_thread(self, scope: Scope, thread: Thread) -> Thread:
         if thread.title is None:
             return thread
-        return dataclasses.replace(thread, title=self.open_text(thread.title, "title", scope, thread.id))
+        return msgspec.structs.replace(thread, title=self.open_text(thread.title, "title", scope, thread.id))
 
 
 class Resealing:

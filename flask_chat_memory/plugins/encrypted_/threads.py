@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
 import logging
 import typing as t
+
+import msgspec
 
 from ...errors import DecryptionFailed
 from ..abilities import DescribesThreads
@@ -41,7 +42,7 @@ class WithLists(Wrapping, ListsThreads):
             return self._sealing.open_thread(scope, thread)
         except DecryptionFailed as error:
             logger.error("a thread is listed without its title: %s", error)
-            return dataclasses.replace(thread, title=None)
+            return msgspec.structs.replace(thread, title=None)
 
 
 class WithDescriptions(Wrapping, DescribesThreads):

@@ -41,7 +41,7 @@ class Batch:
     :param title: of the thread, if the batch makes it.
     :param replaces: the sequence of the question in whose place it stands.
     :param kept: sequences of messages that stay then.
-    :param marks: of its messages.
+    :param marks: of its messages, by their ids; for a thread that there is.
     """
 
     messages: cabc.Sequence[ChatMessage]
@@ -167,7 +167,7 @@ def _take_back(body: Body, lines: cabc.Sequence[Line], state: State, notes: Note
     keys = b"".join(Line(key=key, sequence=sequence).encoded() for key, sequence in body.keys(start).items())
     kept = keys + body.lasting(start)
     state = state.replace(
-        offset=len(keys) + state.offset - start if state.offset < body.end else len(kept) + state.offset - body.end,
+        offset=len(keys) + state.offset - start,
         skipped=max(0, state.first - body.state.last - 1),
         noted=0,
     )

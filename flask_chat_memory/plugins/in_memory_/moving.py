@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+import msgspec
+
 from ..abilities import MovesThreads
 from ..abilities import Reseals
 from ..records import Mark
@@ -55,7 +57,7 @@ def _resealed(thread: StoredThread, thread_id: str, reseal: Reseals) -> StoredTh
     messages = reseal.messages(thread_id, thread_id, thread.messages)
     marks = _resealed_marks(thread.marks, thread_id, thread_id, reseal)
     live = {
-        turn: dataclasses.replace(record, text=record.text and reseal.live_text(thread_id, turn, record.text))
+        turn: msgspec.structs.replace(record, text=record.text and reseal.live_text(thread_id, turn, record.text))
         for turn, record in thread.live.items()
     }
     title = thread.description.get("title")
@@ -69,6 +71,6 @@ def _resealed(thread: StoredThread, thread_id: str, reseal: Reseals) -> StoredTh
 
 def _resealed_marks(marks: dict[str, Mark], old: str, new: str, reseal: Reseals) -> dict[str, Mark]:
     return {
-        id: dataclasses.replace(mark, comment=mark.comment and reseal.comment(old, new, id, mark.comment))
+        id: msgspec.structs.replace(mark, comment=mark.comment and reseal.comment(old, new, id, mark.comment))
         for id, mark in marks.items()
     }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
 import typing as t
+
+import msgspec
 
 from ...message import ChatMessage
 from ..abilities import KeepsLiveTurns
@@ -56,7 +57,7 @@ class InMemoryTurns(Appending, KeepsLiveTurns):
                 record = thread.live.get(turn) if thread else None
                 if thread and record:
                     told = record.text if text is None else text
-                    thread.live[turn] = dataclasses.replace(record, lease=lease, text=told)
+                    thread.live[turn] = msgspec.structs.replace(record, lease=lease, text=told)
                 if record is None or record.stop_wanted:
                     unwanted.add(turn)
         return unwanted
@@ -66,7 +67,7 @@ class InMemoryTurns(Appending, KeepsLiveTurns):
             thread = self._threads.alive(scope, thread_id)
             record = thread.live.get(turn) if thread else None
             if thread and record:
-                thread.live[turn] = dataclasses.replace(record, stop_wanted=True)
+                thread.live[turn] = msgspec.structs.replace(record, stop_wanted=True)
             return record is not None
 
     def end_turn(

@@ -7,9 +7,10 @@ Whatever interrupts this, to repeat it has the same result.
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
 import secrets
 import typing as t
+
+import msgspec
 
 from ..abilities import Reseals
 from ..counting import tokens_each
@@ -124,7 +125,7 @@ class Move:
     def _mark(self, thread_id: str, into: str | None, message_id: str, mark: Mark) -> Mark:
         if not (self._reseal and into and mark.comment):
             return mark
-        return dataclasses.replace(mark, comment=self._reseal.comment(thread_id, into, message_id, mark.comment))
+        return msgspec.structs.replace(mark, comment=self._reseal.comment(thread_id, into, message_id, mark.comment))
 
     def _live(self, thread_id: str, live: Live) -> Live:
         if self._reseal is None:

@@ -46,6 +46,7 @@ class RedisReading(RedisCalls, CurrentThread, abc.ABC):
         return self.load_current(scope, limit=0)[0]
 
     def load_current(self, scope: Scope, *, limit: int | None = None) -> tuple[str | None, list[ChatMessage]]:
+        check_range(limit, None, None)
         return self._load(scope, None, limit)
 
     def _load(
@@ -58,28 +59,28 @@ class RedisReading(RedisCalls, CurrentThread, abc.ABC):
         hidden: bool = False,
     ) -> tuple[str | None, list[ChatMessage]]:
         """Read a thread or, without an id, the ongoing one; return its id, too."""
+        found = self._read(scope, thread_id, limit, before, after)
+        if found is None:
+            return None, []
+        name, messages, lines = found
+        if hidden or lines is None or not messages:
+            return name, messages
+        parts = [found]
 
         def read(*place: int | None) -> tuple[list[ChatMessage], Hidden]:
-            nonlocal thread_id
-            found = self._read(scope, thread_id, *map(bounded, place))
-            if found is None:
-                return [], ()
-            thread_id, messages, lines = found
-            if hidden or lines is None or not messages:
-                return messages, ()
-            return messages, unpack_lines(lines, self._name(scope, thread_id)).hidden
+            part = parts.pop() if parts else self._read(scope, name, *place)
+            return (part[1], unpack_lines(part[2], self._name(scope, name)).hidden) if part else ([], ())
 
-        messages = read_visible(read, limit, before, after)
-        return thread_id, messages
+        return name, read_visible(read, limit, before, after)
 
     def _read(
         self, scope: Scope, thread_id: str | None, limit: int | None, before: int | None, after: int | None
     ) -> tuple[str, list[ChatMessage], str | bytes | None] | None:
         """Return id, messages of all lines and lines of a thread."""
         if thread_id is not None and before is None and after is None:
-            newest = self._newest(scope, thread_id, limit)
+            newest = self._newest(scope, thread_id, bounded(limit))
             return newest and (thread_id, newest[1], newest[0].lines)
-        given = {**self._times(), "limit": limit, "before": before, "after": after}
+        given = {**self._times(), "limit": bounded(limit), "before": bounded(before), "after": bounded(after)}
         if thread_id is not None:
             given["digest"] = thread_digest(thread_id)
         found = self._server.run(scripts.LOAD, self._index(scope), given, repeatable=True)

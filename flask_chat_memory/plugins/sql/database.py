@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from ...errors import StorageError
 from ..forks import ReadersGate
 from ..forks import rest_in_forks
+from .connections import Connections
 from .creating import create_tables_once
 from .dialect import Dialect
 from .engines import dialect_of
@@ -69,7 +70,7 @@ class Database:
         self._ready = False
         self._closed = False
         self._errors = _Errors(self.dialect, self._start_over)
-        self._inherited: list[sa.Pool] = []
+        self._connections = Connections(self._engine, self.dialect, self._owns_engine)
         self._prepared: dict[sa.Executable, Prepared] = {}
         self._creating = threading.Lock()
         self.lock = ReadersGate()
@@ -141,15 +142,13 @@ class Database:
     def close(self) -> None:
         self._closed = True
         if self._owns_engine:
-            self._engine.dispose()
+            self._connections.close()
 
     def after_fork(self) -> None:
         """Forget the connections of the parent process, which goes on using them."""
         self._creating = threading.Lock()
         self.lock = ReadersGate()
-        # Kept, for even closing a connection of the parent would disturb it.
-        self._inherited.append(self._engine.pool)
-        self._engine.dispose(close=False)
+        self._connections.after_fork()
 
     def _gate(self) -> contextlib.AbstractContextManager[object]:
         """Let a fork wait for writes; of one writer, the plugin holds its lock."""
@@ -160,7 +159,7 @@ class Database:
         dialect = self.dialect
         dropped = False
         for attempt in range(1, ATTEMPTS + 1):
-            connection = self._living_connection() if dropped else self._connection()
+            connection = self._connection(dropped)
             state = dialect.lend(connection)
             try:
                 return work(dialect.cursor(connection), repeated)
@@ -212,36 +211,19 @@ class Database:
     def _give_back(self, connection: t.Any, state: object) -> None:
         if connection.is_valid:
             self.dialect.give_back(connection, state)
-            connection.close()
-
-    def _living_connection(self) -> t.Any:
-        """Return a connection that is tested or new; dead ones in the pool are replaced."""
-        pool = self._engine.pool
-        for _ in range(pool.checkedin() if isinstance(pool, sa.QueuePool) else 0):
-            connection = self._connection()
-            if self._is_alive(connection):
-                return connection
-            connection.invalidate()
-        return self._connection()
-
-    def _is_alive(self, connection: t.Any) -> bool:
-        try:
-            connection.cursor().execute("SELECT 1")
-        except self.dialect.driver_error:
-            return False
-        return True
+            self._connections.give_back(connection)
 
     def _start_over(self) -> None:
         """Look for the tables again."""
         self._ready = False
         self.dialect.forget()
 
-    def _connection(self) -> t.Any:
+    def _connection(self, tested: bool = False) -> t.Any:
         if self._closed:
             raise StorageError("the plugin is closed")
         if not self._ready:
             self._make_ready()
-        return self._engine.raw_connection()
+        return self._connections.take_living() if tested else self._connections.take()
 
     def _make_ready(self) -> None:
         with self._creating:

@@ -18,6 +18,7 @@ from .tables import Tables
 from .tables import TableSet
 
 if t.TYPE_CHECKING:
+    from ..records import Scope
     from .rows import Append
 
 Code = str | int | None
@@ -40,6 +41,16 @@ class AppendAtOnce(t.Protocol):
         """
 
 
+class DeleteAtOnce(t.Protocol):
+    """Deletes a thread where nobody is in the way."""
+
+    def statement(self, scope: Scope, thread_id: str, now: float) -> tuple[str, cabc.Mapping[str, t.Any]]:
+        """Return a statement and its parameters.
+
+        Its one row says whether the thread was alive; there is none if the thread was not deleted.
+        """
+
+
 class Dialect(abc.ABC):
     """A kind of database with the driver that speaks to it.
 
@@ -53,6 +64,8 @@ class Dialect(abc.ABC):
     """Whether a transaction keeps every other writer waiting."""
     locks_rows: t.ClassVar[bool] = False
     """Whether a thread that is written to must be locked, besides its scope."""
+    may_stay_checked_out: t.ClassVar[bool] = False
+    """Whether a connection is as good after a while out of the pool."""
     statements: t.ClassVar[type[Statements]] = Statements
     missing_table: t.ClassVar[frozenset[Code]] = frozenset()
     conflicts: t.ClassVar[frozenset[Code]] = frozenset()
@@ -128,6 +141,10 @@ class Dialect(abc.ABC):
 
     def append_at_once(self, tables: Tables, options: PluginOptions) -> AppendAtOnce | None:
         """Return how to append in one statement, where that is to be had."""
+        return None
+
+    def delete_at_once(self, tables: Tables, options: PluginOptions) -> DeleteAtOnce | None:
+        """Return how to delete a thread in one statement, where that is to be had."""
         return None
 
     @contextlib.contextmanager

@@ -25,6 +25,10 @@ class MarkStatements(Conditions):
             {column.name: _p(column.name) for column in mark.c},
             {name: _p(name) for name in ("rating", "comment")},
         )
+        # Changes nothing but the row itself.
+        self.renew_thread = (
+            sa.update(thread).where(thread.c.thread_key == _p("thread_key")).values(messages=thread.c.messages)
+        )
         self.remove_mark = sa.delete(mark).where(in_thread, mark.c.message_id == _p("message_id"))
         self.marks = sa.select(mark.c.message_id, mark.c.rating, mark.c.comment).where(in_thread)
         # With the message, which has its id whole.

@@ -35,6 +35,8 @@ class SQLMarks(SQLPart, MarksMessages):
         if mark is None:
             writer.run(self._statements.remove_mark, this)
         else:
+            # Or a deletion in one statement, which sees the tables as they were before, would leave the mark behind.
+            writer.run(self._statements.renew_thread, this)
             writer.run(self._statements.put_mark, {**this, "rating": mark.rating, "comment": mark.comment})
         return True
 

@@ -16,6 +16,7 @@ from .dialect import Code
 from .dialect import Dialect
 from .dialect import number_of
 from .postgresql_append import OneStatementAppend
+from .postgresql_delete import OneStatementDelete
 from .server_statements import ServerStatements
 from .tables import Tables
 from .tables import TableSet
@@ -27,6 +28,12 @@ _BEGIN = "BEGIN ISOLATION LEVEL READ COMMITTED"
 
 
 class PostgreSQLStatements(ServerStatements):
+    def running(self) -> sa.ColumnElement[bool]:
+        live, thread = self._tables.live, self._tables.thread
+        lease = sa.select(sa.func.max(live.c.lease)).where(live.c.thread_key == thread.c.thread_key).correlate(thread)
+        # See ALIVE.
+        return (lease.scalar_subquery() > sa.bindparam("now")).is_(sa.true())
+
     def holds(self, column: sa.Column[t.Any], text: sa.BindParameter[t.Any]) -> sa.ColumnElement[bool]:
         return sa.func.strpos(column, text) > 0
 
@@ -54,6 +61,10 @@ class PostgreSQLStatements(ServerStatements):
             .order_by(newest.c.sequence.desc())
         )
 
+    def _values(self, row: sa.Select[t.Any]) -> list[sa.ScalarSelect[t.Any]]:
+        # The row is found once.
+        return [sa.select(column).scalar_subquery() for column in row.cte("found").c]
+
     def _define_removing(self) -> None:
         super()._define_removing()
         # In one round trip.
@@ -67,6 +78,7 @@ class PostgreSQL(Dialect):
     label = "PostgreSQL"
     drivers = ("psycopg",)
     locks_rows = True
+    may_stay_checked_out = True
     statements = PostgreSQLStatements
     missing_table = frozenset({"42P01"})
     conflicts = frozenset({"40001", "40P01"})
@@ -140,6 +152,9 @@ class PostgreSQL(Dialect):
 
     def append_at_once(self, tables: Tables, options: PluginOptions) -> OneStatementAppend:
         return OneStatementAppend(tables, options, self.compiling)
+
+    def delete_at_once(self, tables: Tables, options: PluginOptions) -> OneStatementDelete:
+        return OneStatementDelete(tables, options, self.compiling)
 
     @contextlib.contextmanager
     def creating(self, connection: sa.Connection, tables: TableSet) -> cabc.Iterator[None]:

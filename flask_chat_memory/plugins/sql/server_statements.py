@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import typing as t
+
 import sqlalchemy as sa
 
 from .statements import Statements
@@ -22,16 +24,16 @@ class ServerStatements(Statements):
         limit = _p("limit", type_=sa.BigInteger)
         before = _p("before", type_=sa.BigInteger)
         missing = thread.c.sequence - thread.c.messages
-        beginning = (
-            sa.select(sa.func.least(before - 1, thread.c.sequence) - missing - limit)
-            .where(thread.c.thread_key == _p("thread_key"), self.alive())
-            .scalar_subquery()
+        beginning, hidden = self._values(
+            sa.select(
+                (sa.func.least(before, thread.c.sequence) - missing - limit).label("beginning"),
+                thread.c.hidden_ranges,
+            ).where(thread.c.thread_key == _p("thread_key"), self.alive())
         )
         in_thread = message.c.thread_key == _p("thread_key")
-        hidden = sa.select(thread.c.hidden_ranges).where(thread.c.thread_key == _p("thread_key")).scalar_subquery()
         self.newest = (
             sa.select(message.c.sequence, self._body(hidden))
-            .where(in_thread, message.c.sequence < before, message.c.sequence > beginning)
+            .where(in_thread, message.c.sequence < before, message.c.sequence >= beginning)
             .order_by(message.c.sequence.desc())
             .limit(limit)
         )
@@ -44,3 +46,7 @@ class ServerStatements(Statements):
             .order_by(message.c.sequence.desc())
             .limit(limit)
         )
+
+    def _values(self, row: sa.Select[t.Any]) -> list[sa.ScalarSelect[t.Any]]:
+        """Return the columns of a query that finds one row."""
+        return [row.with_only_columns(column).scalar_subquery() for column in row.selected_columns]

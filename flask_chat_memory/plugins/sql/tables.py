@@ -113,7 +113,8 @@ def define_tables(metadata: sa.MetaData, prefix: str = DEFAULT_PREFIX) -> Tables
             # Both told by the lines of the thread; NULL is the one line that every thread begins with.
             sa.Column("lines", _text()),
             sa.Column("hidden_ranges", _text()),
-            sa.Index(f"{prefix}thread_scope", "owner", "chatbot", "last_activity"),
+            # With the key, which makes the order of a list whole.
+            sa.Index(f"{prefix}thread_scope", "owner", "chatbot", "last_activity", "thread_key"),
         ),
         message=table(
             "message",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import abc
 import collections.abc as cabc
-import dataclasses
 import threading
 import typing as t
+
+import msgspec
 
 from ...message import ChatMessage
 from ...plugins.abilities import CountsUsage
@@ -114,7 +115,7 @@ def contents(plugin: ChatMemoryPlugin, scope: Scope, thread_id: str = THREAD) ->
         found["live"] = plugin.live_turns(scope, thread_id)
     if isinstance(plugin, DescribesThreads):
         thread = plugin.find_thread(scope, thread_id)
-        found["described"] = thread and dataclasses.replace(thread, id="")
+        found["described"] = thread and msgspec.structs.replace(thread, id="")
     return found
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-
+import msgspec
 import pytest
 
 from ...plugins.abilities import DescribesThreads
@@ -74,7 +73,7 @@ class RenewingContract:
         far = 'a "line"\n' * 9000
         for text, told in [("as far", "as far"), (None, "as far"), ("as far as this 你好 🙂", None), (far, None)]:
             plugin.renew_turns([Renewal(OWNER, THREAD, "1", text), Renewal(OWNER, THREAD, "2")], clock() + LEASE)
-            expected = dataclasses.replace(record(plugin, "1"), text=told or text or "")
+            expected = msgspec.structs.replace(record(plugin, "1"), text=told or text or "")
             assert plugin.live_turns(OWNER, THREAD) == [expected, record(plugin, "2")]
         plugin.append_messages(OWNER, THREAD, exchange("3"))
         assert plugin.live_turns(OWNER, THREAD)[0].text == far
@@ -110,8 +109,8 @@ class RenewingContract:
             plugin.stop_turn(OWNER, THREAD, name)
         turns = [Renewal(OWNER, THREAD, name, f"text {name}") for name in names]
         assert plugin.renew_turns(turns, clock() + 99) == {"0", "13", "26", "39"}
-        expected = [dataclasses.replace(record(plugin, name, 99), text=f"text {name}") for name in names]
-        found = [dataclasses.replace(live, stop_wanted=False) for live in plugin.live_turns(OWNER, THREAD)]
+        expected = [msgspec.structs.replace(record(plugin, name, 99), text=f"text {name}") for name in names]
+        found = [msgspec.structs.replace(live, stop_wanted=False) for live in plugin.live_turns(OWNER, THREAD)]
         assert found == expected
 
     @pytest.mark.parametrize("ending", [*REMOVALS, "end", "expire"])

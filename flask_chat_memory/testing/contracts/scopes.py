@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
 import itertools
 import typing as t
 
+import msgspec
 import pytest
 
 from ...plugins.abilities import KeepsLiveTurns
@@ -84,7 +84,7 @@ def check_confined(make_plugin: MakePlugin, intruder: Scope, operation: Operatio
 def _without_id(result: object) -> object:
     if isinstance(result, Appended):
         assert result.thread_id in (THREAD, UNKNOWN)
-        return dataclasses.replace(result, thread_id="")
+        return msgspec.structs.replace(result, thread_id="")
     if isinstance(result, dict) and result.get("current") in (THREAD, UNKNOWN):
         return {**result, "current": ""}
     return result

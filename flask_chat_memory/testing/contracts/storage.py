@@ -51,7 +51,7 @@ def at(clock: ManualClock) -> Document:
 
 
 class StorageContract:
-    """The five required operations and the two over them."""
+    """The five required operations and the three over them."""
 
     def test_an_unknown_key_has_nothing(self, make_storage: MakeStorage) -> None:
         storage = make_storage()
@@ -159,6 +159,17 @@ class StorageContract:
         for pattern in (None, 7, ["*"]):
             with pytest.raises(ValueError):
                 make_storage().list(t.cast(str, pattern))
+
+    def test_all_documents_are_loaded_at_once(self, make_storage: MakeStorage) -> None:
+        storage = make_storage()
+        stored: dict[str, Document] = {f"a/{place:03}": {"place": place} for place in range(205)}
+        stored |= {"a/é": {"text": "x"}, "b/1": {}}
+        for key, document in stored.items():
+            storage.save(key, document)
+        assert storage.load_all() == list(stored.items())
+        assert storage.load_all("a/20?") == [(key, stored[key]) for key in stored if key.startswith("a/20")]
+        assert storage.load_all("b/*") == [("b/1", {})]
+        assert storage.load_all("c/*") == storage.load_all("A/*") == []
 
     def test_search_finds_a_text_in_any_value(self, make_storage: MakeStorage) -> None:
         storage = make_storage()

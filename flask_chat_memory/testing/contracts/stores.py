@@ -33,6 +33,7 @@ OPERATIONS: dict[str, cabc.Callable[[Storage], object]] = {
     "delete": lambda storage: storage.delete(KEY),
     "list": lambda storage: storage.list(),
     "exists": lambda storage: storage.exists(KEY),
+    "load all": lambda storage: storage.load_all(),
     "search": lambda storage: storage.search("hidden words"),
     "clean up": lambda storage: storage.clean_up(2e9),
 }

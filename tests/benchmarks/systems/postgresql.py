@@ -30,7 +30,7 @@ _APPEND = f"""
     )
     INSERT INTO chat_memory_message (thread_key, sequence, message_id, turn, role, body, folded)
     SELECT %(thread)s, last + place, message_id, turn, role, body, folded FROM touched, unnest(
-        %(ids)s::text[], %(turns)s::text[], %(roles)s::text[], %(bodies)s::text[], %(folded)s::text[]
+        %(ids)b::text[], %(turns)b::text[], %(roles)b::text[], %(bodies)b::text[], %(folded)b::text[]
     ) WITH ORDINALITY AS batch (message_id, turn, role, body, folded, place)
 """
 _DELETE = """

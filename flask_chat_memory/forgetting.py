@@ -1,0 +1,77 @@
+"""Forgets an owner: threads over all chatbots, and the documents of every domain."""
+
+from __future__ import annotations
+
+import abc
+import collections.abc as cabc
+
+from .config import Settings
+from .errors import ConfigurationError
+from .plugins.abilities import PurgesThreads
+from .plugins.base import ChatMemoryPlugin
+from .plugins.records import Scope
+from .signals import Announce
+from .signals import thread_deleted
+from .storage.domains import DomainStorage
+
+THREADS = "conversation"
+
+
+class Forgetting(abc.ABC):
+    """The part of the extension that deletes all that there is of an owner."""
+
+    @property
+    @abc.abstractmethod
+    def settings(self) -> Settings:
+        """The settings of the current app."""
+
+    @abc.abstractmethod
+    def storage(self, domain: str) -> DomainStorage:
+        """Return where the documents of a domain are."""
+
+    @abc.abstractmethod
+    def _server_plugins(self) -> cabc.Iterator[tuple[str, ChatMemoryPlugin]]:
+        """Yield name and plugin of each chatbot that keeps its history on the server."""
+
+    @abc.abstractmethod
+    def _announcer(self) -> Announce:
+        """Return what sends the signals of the current app."""
+
+    def forget(self, owner: str) -> dict[str, int]:
+        """Delete all threads and documents of an owner; return how many of each domain.
+
+        The ledger of usage stays. All threads of all owners are gone through, so that nothing is missed that has
+        expired or is of a former chatbot: on a large site, do it in the background. It can be repeated.
+
+        :raises MissingOwner: without an owner.
+        :raises ConfigurationError: if a plugin cannot go through its threads; nothing is deleted.
+        """
+        domains = {domain: self.storage(domain) for domain, chosen in self.settings.storages.items() if chosen}
+        owned = {domain: storage.of_owner(Scope(owner).owner) for domain, storage in domains.items()}
+        counts = {THREADS: 0}
+        for plugin, purging in self._purging():
+            # All at first: a plugin need not bear that threads go while it goes through them.
+            found = [(scope, thread.id) for scope, thread in purging.all_threads() if scope.owner == owner]
+            for scope, thread_id in found:
+                self._delete(plugin, scope, thread_id)
+            counts[THREADS] += len(found)
+        for domain, storage in owned.items():
+            counts[domain] = counts.get(domain, 0) + storage.delete_all()
+        return counts
+
+    def _delete(self, plugin: ChatMemoryPlugin, scope: Scope, thread_id: str) -> None:
+        if plugin.delete_thread(scope, thread_id):
+            self._announcer()(thread_deleted, owner=scope.owner, chatbot=scope.chatbot, thread_id=thread_id)
+
+    def _purging(self) -> list[tuple[ChatMemoryPlugin, PurgesThreads]]:
+        """Return each plugin once, twice told: as what deletes, and as what goes through all threads."""
+        plugins: list[tuple[ChatMemoryPlugin, PurgesThreads]] = []
+        for name, plugin in self._server_plugins():
+            if not isinstance(plugin, PurgesThreads):
+                raise ConfigurationError(
+                    f"plugin {plugin.id!r} of chatbot {name!r} cannot go through its threads; "
+                    f"it must inherit {PurgesThreads.__name__}, too"
+                )
+            if (plugin, plugin) not in plugins:
+                plugins.append((plugin, plugin))
+        return plugins

@@ -1,0 +1,78 @@
+"""Facts that the site tells the models of all owners."""
+
+from __future__ import annotations
+
+import builtins
+import collections.abc as cabc
+import threading
+import time
+
+from ..errors import CorruptRecord
+from ..message import timestamp
+from ..plugins.base import Clock
+from ..storage.domains import DomainStorage
+from .values import checked_text
+
+NAME = "global-facts"
+MAX_FACT = 1000
+
+_changing = threading.RLock()
+
+
+class GlobalFacts:
+    """A list of texts in one document, written by the site's code.
+
+    Threads of a process change it one after the other; two processes that change it at once may lose a change.
+
+    :param storage: the domain ``facts``.
+    :param clock: gives the UNIX time in seconds.
+    """
+
+    def __init__(self, storage: DomainStorage, *, clock: Clock = time.time) -> None:
+        self._storage = storage
+        self._clock = clock
+
+    def list(self) -> list[str]:
+        """Return the facts in the order in which they were added.
+
+        :raises CorruptRecord: if the document holds none.
+        """
+        document = self._storage.load(NAME)
+        facts = [] if document is None else document.get("facts")
+        if not isinstance(facts, list) or not all(isinstance(fact, str) for fact in facts):
+            raise CorruptRecord(f"the document {NAME!r} has no list of texts under 'facts'")
+        return facts
+
+    def add(self, text: str) -> bool:
+        """Add a fact; tell whether it is new.
+
+        :raises InvalidKnowledge: for what is no text of 1 to 1,000 characters.
+        """
+        fact = checked_text(text, "text", MAX_FACT)
+        with _changing:
+            facts = self.list()
+            if fact in facts:
+                return False
+            self._save([*facts, fact])
+            return True
+
+    def remove(self, text: str) -> bool:
+        """Remove a fact; tell whether it was there."""
+        with _changing:
+            facts = self.list()
+            if text not in facts:
+                return False
+            self._save([fact for fact in facts if fact != text])
+            return True
+
+    def replace(self, texts: cabc.Iterable[str]) -> None:
+        """Replace all facts.
+
+        :raises InvalidKnowledge: for what is no text of 1 to 1,000 characters; nothing is changed.
+        """
+        facts = [checked_text(text, f"texts[{place}]", MAX_FACT) for place, text in enumerate(texts)]
+        with _changing:
+            self._save([*dict.fromkeys(facts)])
+
+    def _save(self, facts: builtins.list[str]) -> None:
+        self._storage.save(NAME, {"facts": facts, "updated_at": timestamp(self._clock())})
