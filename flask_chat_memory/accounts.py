@@ -24,6 +24,7 @@ class Accounts(abc.ABC):
     """The part of the extension that reads the ledgers of its chatbots."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._price: Price | None = None
 
     @abc.abstractmethod

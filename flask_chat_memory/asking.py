@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import collections.abc as cabc
 import time
 import typing as t
 
 from .config import ChatbotSettings
+from .errors import RequestRefused
 from .following import answer_to
 from .following import Following
 from .live import INTERVAL
@@ -30,6 +32,8 @@ from .titles import Titles
 from .turn import Turn
 from .visitor import Visitor
 
+NO_QUESTION = "There is no such question."
+
 
 def unstored_turn(
     chatbot: ChatbotSettings, visitor: Visitor, asked: Question, announce: Announce, notice: str | None = None
@@ -53,34 +57,30 @@ def unstored_turn(
 
 
 def stored_turn(
-    chatbot: ChatbotSettings,
-    visitor: Visitor,
-    location: Location,
-    asked: Question,
-    titles: Titles,
-    announce: Announce,
+    chatbot: ChatbotSettings, visitor: Visitor, location: Location, asked: Question, titles: Titles
 ) -> Turn:
     """Store the question and return its turn; a repeat stores nothing and gets the answer that there is.
 
     :param titles: for a thread that begins with the question.
-    :raises RequestRefused: 409 for a repeat that cannot be answered now.
+    :raises RequestRefused: 404 if the question in whose place it is asked is gone, 409 for a repeat that cannot be
+        answered now.
     :raises StorageError: if the store fails.
     """
-    plugin = location.plugin
-    history = apply_chain(chatbot.short_term, History(location.newest))
-    if location.thread_id is not None:
-        settle(plugin, location.scope, location.thread_id, history)
+    plugin, scope = location.plugin, location.scope
+    history = _history(chatbot, location, asked.replaces)
+    if location.place is not None:
+        settle(location.place, history)
     question = asked.message.replace(id=new_id(), turn=new_id(), created_at=timestamp(plugin.clock()))
     answer_id = new_id()
-    appended = _append(location, question, answer_id, asked.key)
+    appended = _append(location, question, answer_id, asked, titles.of(question.text))
+    if not appended.sequence:
+        raise RequestRefused(404, NO_QUESTION)
     visitor.remember(appended.thread_id)
-    place = Place(plugin, location.scope, appended.thread_id)
+    place = location.at(appended.thread_id)
     if appended.repeated:
-        question, answer = earlier_exchange(place, appended.sequence, question.text)
-        return _earlier_turn(chatbot, place, question, answer, history)
+        return repeated_turn(chatbot, place, appended.sequence, question.text, history)
     if appended.sequence == 1:
-        scope = location.scope
-        announce(thread_created, owner=scope.owner, chatbot=scope.chatbot, thread_id=appended.thread_id)
+        location.announce(thread_created, owner=scope.owner, chatbot=scope.chatbot, thread_id=appended.thread_id)
     turn = Turn(
         id=t.cast(str, question.turn),
         chatbot=chatbot.name,
@@ -88,20 +88,33 @@ def stored_turn(
         answer_id=answer_id,
         history=history,
         system=chatbot.system_prompt,
-        owner=location.scope.owner,
+        owner=scope.owner,
         place=place,
         on_disconnect=chatbot.on_disconnect,
         clock=plugin.clock,
-        announce=announce,
+        announce=location.announce,
     )
     if appended.sequence == 1:
         titles.give(turn, place)
     return turn
 
 
+def repeated_turn(
+    chatbot: ChatbotSettings, place: Place, sequence: int, text: str, history: cabc.Sequence[ChatMessage] = ()
+) -> Turn:
+    """Return the turn of a question that is sent again, with its answer or to follow it.
+
+    :param sequence: of the question that was stored.
+    :param text: what is asked now.
+    :raises RequestRefused: 409 if it cannot be answered now.
+    """
+    question, answer = earlier_exchange(place, sequence, text)
+    return _earlier_turn(chatbot, place, question, answer, list(history))
+
+
 def resumed_turn(chatbot: ChatbotSettings, place: Place, question: ChatMessage) -> Turn:
     """Return the turn of a question that was stored before, with its answer or to follow it."""
-    settle(place.plugin, place.scope, place.thread_id, [question])
+    settle(place, [question])
     return _earlier_turn(chatbot, place, question, answer_to(place, question), [])
 
 
@@ -131,11 +144,25 @@ def _earlier_turn(
     )
 
 
-def _append(location: Location, question: ChatMessage, answer_id: str, client_key: str | None) -> Appended:
+def _history(chatbot: ChatbotSettings, location: Location, before: int | None) -> list[ChatMessage]:
+    """Return what the model sees of the thread.
+
+    :param before: the sequence of a question; what comes after it is not seen.
+    """
+
+    def load(limit: int) -> list[ChatMessage]:
+        return location.newest(limit) if before is None else location.load(limit, before)
+
+    return apply_chain(chatbot.short_term, History(load))
+
+
+def _append(location: Location, question: ChatMessage, answer_id: str, asked: Question, title: str | None) -> Appended:
     plugin = location.plugin
-    thread_id = location.write_id(client_key)
-    key = f"question:{client_key or new_id()}"
+    thread_id = location.write_id(asked.key)
+    key = f"question:{asked.key or new_id()}"
     if not isinstance(plugin, KeepsLiveTurns):
         return t.cast(Appended, plugin.append_messages(location.scope, thread_id, [question], key=key))
     live = LiveTurn(t.cast(str, question.turn), t.cast(str, question.id), answer_id, plugin.clock() + LEASE)
-    return plugin.start_turn(location.scope, thread_id, question, key=key, live=live)
+    return plugin.start_turn(
+        location.scope, thread_id, question, key=key, live=live, title=title, replaces=asked.replaces
+    )

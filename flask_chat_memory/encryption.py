@@ -78,7 +78,7 @@ class Cipher:
         return f"<Cipher with {len(self._headers)} keys>"
 
 
-def place_of(kind: t.Literal["message", "title", "live", "document"], *names: str) -> bytes:
+def place_of(kind: t.Literal["message", "title", "comment", "live", "document"], *names: str) -> bytes:
     """Return the place of a value; the names hold no NUL."""
     return "\0".join((kind, *names)).encode()
 

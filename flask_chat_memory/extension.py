@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import dataclasses
-import inspect
 import typing as t
 import weakref
 
@@ -15,12 +14,11 @@ from .adoption import adopt_after_login
 from .config import ChatbotSettings
 from .config import read_settings
 from .config import Settings
-from .conversation import BeforeTurn
 from .conversation import Conversation
 from .documents import Documents
 from .errors import ConfigurationError
 from .errors import UnknownThread
-from .functions import ChatbotFunctions
+from .functions import SiteFunctions
 from .instances import PluginInstances
 from .instances import SettingsLoader
 from .owner import known_owner
@@ -34,13 +32,11 @@ from .pointer import close_pointers
 from .pointer import forget_visitor
 from .pointer import Pointer
 from .provider import plain_function
-from .provider import Provider
 from .resolve import check
 from .signals import Announcer
 from .storage.domains import DomainStorage
 from .threads import checked_changes
 from .threads import describer
-from .titles import TitleFunction
 from .turn import Turn
 from .unfinished import end_failed_turns
 from .unfinished import end_refused_turns
@@ -49,12 +45,8 @@ from .visitor import Visitor
 from .web import BLUEPRINT
 from .web import register_web
 
-F = t.TypeVar("F", bound=Provider)
-T = t.TypeVar("T", bound=TitleFunction)
-B = t.TypeVar("B", bound=BeforeTurn)
 
-
-class ChatMemory(Accounts):
+class ChatMemory(SiteFunctions, Accounts):
     """Gives the chatbots of an app a memory.
 
     One object serves any number of apps and keeps nothing of a request.
@@ -78,9 +70,6 @@ class ChatMemory(Accounts):
         self.plugins = PluginRegistry(plugins_alter)
         self._owner_loader = owner_loader
         self._settings_loader = settings_loader
-        self._providers = ChatbotFunctions("provider")
-        self._title_functions = ChatbotFunctions("title function")
-        self._admission: tuple[BeforeTurn, ...] = ()
         self._states: weakref.WeakKeyDictionary[flask.Flask, _State] = weakref.WeakKeyDictionary()
         if app is not None:
             self.init_app(app)
@@ -95,8 +84,7 @@ class ChatMemory(Accounts):
                 "this app has a ChatMemory already; import that object and use it instead of making a second one"
             )
         settings = read_settings(app.config, self.plugins)
-        for functions in (self._providers, self._title_functions):
-            functions.check(settings)
+        self._check_functions(settings)
         configured = [chatbot.plugin for chatbot in settings.chatbots.values() if chatbot.plugin]
         if settings.url_prefix is not None and BLUEPRINT in app.blueprints:
             raise ConfigurationError(f"the app has a blueprint {BLUEPRINT!r} already; give that one another name")
@@ -182,51 +170,8 @@ class ChatMemory(Accounts):
             raise UnknownThread("the owner has no thread of this id")
         return self._make_conversation(settings, plugin, NamedVisitor(owner, thread_id, opened=True))
 
-    @t.overload
-    def provider(self, chatbot: F) -> F: ...
-
-    @t.overload
-    def provider(self, chatbot: str | None = None) -> cabc.Callable[[F], F]: ...
-
-    def provider(self, chatbot: t.Any = None) -> t.Any:
-        """Register the function that calls the model of a chatbot, of the default one if none is named.
-
-        :raises ConfigurationError: for a second one, an unknown chatbot, an async generator.
-        """
-        return self._providers.register(chatbot, self._known_settings)
-
-    @t.overload
-    def title(self, chatbot: T) -> T: ...
-
-    @t.overload
-    def title(self, chatbot: str | None = None) -> cabc.Callable[[T], T]: ...
-
-    def title(self, chatbot: t.Any = None) -> t.Any:
-        """Register a function that makes titles for the threads of a chatbot, of the default one if none is named.
-
-        It is called with the first turn of a thread when that is answered, in the background and with an app
-        context, and returns a title or None. What it raises is logged. A title that a person gave stays.
-
-        :raises ConfigurationError: for a second one, an unknown chatbot, an async generator.
-        """
-        return self._title_functions.register(chatbot, self._known_settings)
-
-    @property
-    def _known_settings(self) -> list[Settings]:
+    def _settings_of_apps(self) -> list[Settings]:
         return [state.settings for state in self._states.values()]
-
-    def before_turn(self, function: B) -> B:
-        """Register a function that may refuse a turn before anything is stored or sent.
-
-        It is given the :class:`Conversation`, of every chatbot and in every mode, and returns None, or a sentence for
-        the visitor: the turn is refused with 403.
-
-        :raises ConfigurationError: for what is no plain function.
-        """
-        if not callable(function) or inspect.iscoroutinefunction(function):
-            raise ConfigurationError("before_turn takes a plain function that is given the conversation")
-        self._admission = (*self._admission, function)
-        return function
 
     @property
     def _state(self) -> _State:

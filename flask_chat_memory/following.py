@@ -40,7 +40,7 @@ class Following:
             text = max(text, live.text, key=len)
             pause.wait(self._interval)
         place, question = self._place, self._question
-        settle(place.plugin, place.scope, place.thread_id, [question])
+        settle(place, [question])
         answer = answer_to(place, question)
         # Without one the thread was emptied or deleted.
         self.answer = answer or ChatMessage("assistant", text or None, turn=question.turn, status="partial")
@@ -63,7 +63,7 @@ def answer_to(place: Place, question: ChatMessage) -> ChatMessage | None:
     """Return the stored answer to a question, if there is one."""
     after = sequence_of(question)
     while True:
-        page = place.plugin.load_messages(place.scope, place.thread_id, after=after, limit=_PAGE)
+        page = place.load(after=after, limit=_PAGE)
         for message in page:
             if message.turn == question.turn and message.role == "assistant" and message.status is not None:
                 return message

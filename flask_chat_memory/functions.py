@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import abc
 import collections.abc as cabc
+import inspect
 import typing as t
 
 from .config import Settings
 from .errors import ConfigurationError
 from .provider import check_function
+from .provider import Provider
+from .titles import TitleFunction
+from .turns import BeforeTurn
 
 F = t.TypeVar("F", bound=cabc.Callable[..., t.Any])
+P = t.TypeVar("P", bound=Provider)
+T = t.TypeVar("T", bound=TitleFunction)
+B = t.TypeVar("B", bound=BeforeTurn)
 
 
 class ChatbotFunctions:
@@ -62,3 +70,63 @@ class ChatbotFunctions:
             raise ConfigurationError(
                 f"chatbot {settings.default_chatbot!r} has two {self._kind}s, one of them without a name"
             )
+
+
+class SiteFunctions(abc.ABC):
+    """The functions of a site, registered as decorators."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._providers = ChatbotFunctions("provider")
+        self._title_functions = ChatbotFunctions("title function")
+        self._admission: tuple[BeforeTurn, ...] = ()
+
+    @t.overload
+    def provider(self, chatbot: P) -> P: ...
+
+    @t.overload
+    def provider(self, chatbot: str | None = None) -> cabc.Callable[[P], P]: ...
+
+    def provider(self, chatbot: t.Any = None) -> t.Any:
+        """Register the function that calls the model of a chatbot, of the default one if none is named.
+
+        :raises ConfigurationError: for a second one, an unknown chatbot, an async generator.
+        """
+        return self._providers.register(chatbot, self._settings_of_apps())
+
+    @t.overload
+    def title(self, chatbot: T) -> T: ...
+
+    @t.overload
+    def title(self, chatbot: str | None = None) -> cabc.Callable[[T], T]: ...
+
+    def title(self, chatbot: t.Any = None) -> t.Any:
+        """Register a function that makes titles for the threads of a chatbot, of the default one if none is named.
+
+        It is called with the first turn of a thread when that is answered, in the background and with an app
+        context, and returns a title or None. What it raises is logged. A title that a person gave stays.
+
+        :raises ConfigurationError: for a second one, an unknown chatbot, an async generator.
+        """
+        return self._title_functions.register(chatbot, self._settings_of_apps())
+
+    def before_turn(self, function: B) -> B:
+        """Register a function that may refuse a turn before anything is stored or sent.
+
+        It is given the :class:`Conversation`, of every chatbot and in every mode, and returns None, or a sentence for
+        the visitor: the turn is refused with 403.
+
+        :raises ConfigurationError: for what is no plain function.
+        """
+        if not callable(function) or inspect.iscoroutinefunction(function):
+            raise ConfigurationError("before_turn takes a plain function that is given the conversation")
+        self._admission = (*self._admission, function)
+        return function
+
+    @abc.abstractmethod
+    def _settings_of_apps(self) -> list[Settings]:
+        """Return the settings of all apps that are known by now."""
+
+    def _check_functions(self, settings: Settings) -> None:
+        for functions in (self._providers, self._title_functions):
+            functions.check(settings)

@@ -11,12 +11,16 @@ import threading
 import typing as t
 import weakref
 
+from .errors import StorageError
 from .message import ChatMessage
 from .message import timestamp
+from .place import Place
 from .plugins.abilities import KeepsLiveTurns
-from .plugins.base import ChatMemoryPlugin
+from .plugins.records import LiveTurn
 from .plugins.records import Renewal
 from .plugins.records import Scope
+from .signals import turn_finished
+from .usage import Usage
 
 LEASE = 30.0
 """Seconds that a turn counts as running after its last sign of life."""
@@ -40,10 +44,10 @@ class Settled:
     ended: bool = False
 
 
-def settle(plugin: ChatMemoryPlugin, scope: Scope, thread_id: str, messages: cabc.Iterable[ChatMessage]) -> Settled:
-    """End the turns among these messages whose process has died.
+def settle(place: Place, messages: cabc.Iterable[ChatMessage]) -> Settled:
+    """End the turns of a thread whose process has died.
 
-    Costs nothing unless one of the messages is a question without its answer.
+    Costs nothing unless one of these messages is a question without its answer.
     """
     open_turns: set[str] = set()
     for message in messages:
@@ -51,17 +55,34 @@ def settle(plugin: ChatMemoryPlugin, scope: Scope, thread_id: str, messages: cab
             open_turns.add(message.turn)
         elif message.turn is not None and message.status is not None:
             open_turns.discard(message.turn)
-    if not open_turns or not isinstance(plugin, KeepsLiveTurns):
+    if not open_turns or not isinstance(place.plugin, KeepsLiveTurns):
         return Settled()
-    live = plugin.live_turns(scope, thread_id)
-    dead = [record for record in live if record.lease <= plugin.clock()]
+    live = place.plugin.live_turns(place.scope, place.thread_id)
+    dead = [record for record in live if record.lease <= place.plugin.clock()]
     for record in dead:
-        now = timestamp(plugin.clock())
-        part = ChatMessage("assistant", record.text or None, status="partial")
-        part = part.replace(id=record.answer_id, turn=record.turn, created_at=now)
-        plugin.end_turn(scope, thread_id, record.turn, [part], key=f"answer:{record.turn}", reply_to=record.question_id)
+        _end(place, record)
     running = {record.turn for record in live} - {record.turn for record in dead}
     return Settled(frozenset(running), bool(dead))
+
+
+def _end(place: Place, record: LiveTurn) -> None:
+    part = ChatMessage("assistant", record.text or None, status="partial")
+    part = part.replace(id=record.answer_id, turn=record.turn, created_at=timestamp(place.plugin.clock()))
+    appended = place.end(record.turn, record.question_id, [part])
+    if appended is None or appended.repeated:
+        return
+    place.announce(
+        turn_finished,
+        owner=place.scope.owner,
+        chatbot=place.scope.chatbot,
+        thread_id=place.thread_id,
+        turn_id=record.turn,
+        status=part.status,
+        model=None,
+        usage=Usage.sum([]),
+        seconds=None,
+        stored=True,
+    )
 
 
 class Leased(t.Protocol):
@@ -143,7 +164,7 @@ class LeaseKeeper:
             if renewal.text is not None:
                 self._told[turn] = renewal.text
             if renewal.turn in unwanted:
-                turn.stop()
+                _stop(turn)
 
     def _keep(self) -> None:
         changed = self._changed
@@ -155,6 +176,14 @@ class LeaseKeeper:
                 self._idle = False
                 changed.wait(self._interval / OFTEN)
             self.renew(only_news=count % OFTEN != 0)
+
+
+def _stop(turn: Leased) -> None:
+    try:
+        turn.stop()
+    except StorageError:
+        # The others are to stop, too.
+        logger.exception("the end of a running turn was not stored")
 
 
 leases = LeaseKeeper()

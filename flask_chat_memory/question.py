@@ -39,12 +39,14 @@ class Question:
     :param history: in client mode, the messages before it.
     :param key: the client's name for the question, which tells a repeat.
     :param thread_id: the thread that the page shows.
+    :param replaces: the sequence of the question in whose place it is asked.
     """
 
     message: ChatMessage
     history: list[ChatMessage] = dataclasses.field(default_factory=list)
     key: str | None = None
     thread_id: ShownThread = NOT_TOLD
+    replaces: int | None = None
 
 
 def read_question(
@@ -63,12 +65,28 @@ def read_question(
         read = Question(question)
     else:
         read = _read_body(question, mode)
-    text = read.message.text
-    if _is_empty(read.message):
-        raise RequestRefused(400, "The message is empty.")
-    if len(text) > max_chars:
-        raise RequestRefused(413, f"The message is longer than {max_chars} characters.")
+    _check(read.message, max_chars)
     return read
+
+
+def edited(question: ChatMessage, text: object, max_chars: int) -> ChatMessage:
+    """Return a stored question with another text, as it is asked anew; its parts that are no text are kept.
+
+    :raises RequestRefused: as for :func:`read_question`.
+    """
+    new = _user_message(text)
+    if isinstance(question.content, list):
+        others = [part for part in question.content if part.get("type") != "text"]
+        new = new.replace(content=[{"type": "text", "text": new.text}, *others] if new.text.strip() else others)
+    _check(new, max_chars)
+    return asked_anew(question.replace(content=new.content))
+
+
+def asked_anew(question: ChatMessage) -> ChatMessage:
+    """Return a stored question as nobody has asked it yet."""
+    fields = {name: value for name, value in question.to_dict().items() if name != "metadata"}
+    metadata = {name: value for name, value in question.metadata.items() if name != "by"}
+    return ChatMessage.from_dict({**fields, "metadata": metadata} if metadata else fields)
 
 
 def acted(message: ChatMessage, by: str) -> ChatMessage:
@@ -134,6 +152,13 @@ def _client_messages(items: list[dict[str, t.Any]]) -> list[ChatMessage]:
     if not messages or messages[-1].role != "user":
         raise RequestRefused(400, "The last message must be of the user.")
     return messages[-CLIENT_HISTORY:]
+
+
+def _check(message: ChatMessage, max_chars: int) -> None:
+    if _is_empty(message):
+        raise RequestRefused(400, "The message is empty.")
+    if len(message.text) > max_chars:
+        raise RequestRefused(413, f"The message is longer than {max_chars} characters.")
 
 
 def _user_message(text: object) -> ChatMessage:

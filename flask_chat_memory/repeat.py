@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from .errors import RequestRefused
 from .following import answer_to
 from .live import settle
@@ -18,19 +20,27 @@ def earlier_exchange(place: Place, sequence: int, text: str) -> tuple[ChatMessag
     :raises RequestRefused: 409 if it was another text, is no longer stored, or is being answered where nobody can
         follow it.
     """
-    question = message_at(place, sequence)
+    question = _message_at(place, sequence)
     if question is None:
         raise RequestRefused(409, "This message was already answered, and the answer is no longer stored.")
     if question.text != text:
         raise RequestRefused(409, "Another message was sent under the same key.")
-    settle(place.plugin, place.scope, place.thread_id, [question])
+    settle(place, [question])
     answer = answer_to(place, question)
     if answer is None and not isinstance(place.plugin, KeepsLiveTurns):
         raise RequestRefused(409, "This message is still being answered.")
     return question, answer
 
 
-def message_at(place: Place, sequence: int) -> ChatMessage | None:
+def asked_under(place: Place, key: str) -> ChatMessage | None:
+    """Return the question that was sent with a key; to append nothing only looks it up."""
+    known = place.plugin.append_messages(place.scope, place.thread_id, [], key=f"question:{key}")
+    if known is None or not known.repeated:
+        return None
+    return _message_at(dataclasses.replace(place, thread_id=known.thread_id), known.sequence)
+
+
+def _message_at(place: Place, sequence: int) -> ChatMessage | None:
     """Return the message with this number, if it is still there."""
-    stored = place.plugin.load_messages(place.scope, place.thread_id, after=sequence - 1, limit=1)
+    stored = place.load(after=sequence - 1, limit=1)
     return stored[0] if stored and stored[0].sequence == sequence else None

@@ -7,7 +7,7 @@ from .location import Location
 from .message import ChatMessage
 from .place import Place
 from .plugins.abilities import KeepsLiveTurns
-from .repeat import message_at
+from .repeat import asked_under
 
 _NEWEST = 200
 """Messages among which a question is looked for."""
@@ -25,9 +25,10 @@ def stop_turns(
     if place is None or not isinstance(plugin, KeepsLiveTurns):
         return False
     if key is not None:
-        turn = _turn_of(place, key)
-        if turn is None:
+        question = asked_under(place, key)
+        if question is None or question.turn is None:
             return False
+        turn = question.turn
     running = [live for live in plugin.live_turns(scope, place.thread_id) if live.lease > location.plugin.clock()]
     wanted = [live for live in running if turn in (None, live.turn) and question_id in (None, live.question_id)]
     # A list, for each is to stop.
@@ -40,7 +41,7 @@ def find_question(location: Location, question_id: str) -> tuple[Place, ChatMess
     question = next((message for message in messages if message.id == question_id and message.role == "user"), None)
     if question is None or location.thread_id is None or question.turn is None:
         return None
-    return Place(location.plugin, location.scope, location.thread_id), question
+    return location.at(location.thread_id), question
 
 
 def _place(location: Location, key: str | None) -> Place | None:
@@ -51,13 +52,4 @@ def _place(location: Location, key: str | None) -> Place | None:
             thread_id = location.write_id(key)
         except UnknownThread:
             return None
-    return None if thread_id is None else Place(location.plugin, location.scope, thread_id)
-
-
-def _turn_of(place: Place, key: str) -> str | None:
-    """Return the turn whose question has the key; to append nothing only looks it up."""
-    known = place.plugin.append_messages(place.scope, place.thread_id, [], key=f"question:{key}")
-    if known is None or not known.repeated:
-        return None
-    question = message_at(Place(place.plugin, place.scope, known.thread_id), known.sequence)
-    return question.turn if question else None
+    return None if thread_id is None else location.at(thread_id)

@@ -12,6 +12,7 @@ import msgspec
 
 from .errors import ConfigurationError
 from .errors import RequestRefused
+from .location import Located
 from .location import Location
 from .plugins.abilities import DescribesThreads
 from .plugins.abilities import ListsThreads
@@ -22,9 +23,7 @@ from .plugins.records import Thread
 from .plugins.rules import check_changes
 from .plugins.rules import is_thread_id
 from .plugins.rules import MAX_TITLE
-from .signals import Announce
 from .signals import thread_deleted
-from .visitor import Visitor
 
 UNKNOWN_CURSOR = "This place in the list of conversations is not known. Please load the list again."
 TOO_LONG = f"A title has at most {MAX_TITLE} characters."
@@ -50,13 +49,8 @@ class Changes(t.TypedDict, total=False):
     archived: bool
 
 
-class OwnThreads:
+class OwnThreads(Located):
     """The threads that an owner has with a chatbot."""
-
-    chatbot: str
-    _plugin: ChatMemoryPlugin | None
-    _visitor: Visitor
-    _announce: Announce
 
     @property
     def threads(self) -> t.Literal["one", "many"]:
@@ -80,7 +74,7 @@ class OwnThreads:
             return ThreadPage()
         if self.threads == "one":
             return self._only_thread(scope, archived)
-        plugin = _lister(self._plugin)
+        plugin = lister(self._plugin)
         found: list[Thread] = []
         if place.pinned:
             found = plugin.list_threads(scope, limit=limit + 1, before=place.before, pinned=True, archived=archived)
@@ -97,7 +91,7 @@ class OwnThreads:
         :raises ConfigurationError: if the plugin cannot.
         """
         if self._plugin is not None:
-            _lister(self._plugin)
+            lister(self._plugin)
             describer(self._plugin)
 
     def find_thread(self, thread_id: str) -> Thread | None:
@@ -134,14 +128,9 @@ class OwnThreads:
             self._announce(thread_deleted, owner=scope.owner, chatbot=self.chatbot, thread_id=thread_id)
         return deleted
 
-    def _scope(self) -> Scope | None:
-        """Return whose threads are meant; None where nothing was stored yet."""
-        owner = self._visitor.owner
-        return None if owner is None or self._plugin is None else Scope(owner, self.chatbot)
-
     def _only_thread(self, scope: Scope, archived: bool | None) -> ThreadPage:
         plugin = t.cast(ChatMemoryPlugin, self._plugin)
-        thread_id = Location(plugin, scope, self._visitor).thread_id
+        thread_id = Location(plugin, scope, self._visitor, self._announce).thread_id
         thread = describer(plugin).find_thread(scope, thread_id) if thread_id else None
         return ThreadPage([thread] if thread and archived in (None, thread.archived) else [])
 
@@ -209,15 +198,20 @@ def describer(plugin: ChatMemoryPlugin) -> DescribesThreads:
     :raises ConfigurationError: if it does not.
     """
     if not isinstance(plugin, DescribesThreads):
-        raise _unable(plugin, "describe threads", DescribesThreads)
+        raise unable(plugin, "describe threads", DescribesThreads)
     return plugin
 
 
-def _lister(plugin: ChatMemoryPlugin) -> ListsThreads:
+def lister(plugin: ChatMemoryPlugin) -> ListsThreads:
+    """Return a plugin as one that lists threads.
+
+    :raises ConfigurationError: if it does not.
+    """
     if not isinstance(plugin, ListsThreads):
-        raise _unable(plugin, "list threads", ListsThreads)
+        raise unable(plugin, "list threads", ListsThreads)
     return plugin
 
 
-def _unable(plugin: ChatMemoryPlugin, what: str, ability: type) -> ConfigurationError:
+def unable(plugin: ChatMemoryPlugin, what: str, ability: type) -> ConfigurationError:
+    """Return the error that says which ability a plugin lacks."""
     return ConfigurationError(f"plugin {plugin.id!r} cannot {what}; it must inherit {ability.__name__}, too")

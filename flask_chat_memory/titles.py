@@ -12,6 +12,7 @@ import typing as t
 from .errors import StorageError
 from .place import Place
 from .plugins.abilities import DescribesThreads
+from .plugins.abilities import KeepsLiveTurns
 from .plugins.rules import MAX_TITLE
 from .turn import Turn
 
@@ -36,15 +37,20 @@ class Titles:
     title: str | None = None
     make: MakeTitle | None = None
 
+    def of(self, question: str) -> str | None:
+        """Return the title of a thread that a question begins; None if nothing in it makes one."""
+        return self.title or shortened(question)
+
     def give(self, turn: Turn, place: Place) -> None:
-        """Give a title to the thread that a turn begins; a store that fails now costs the title and not the turn."""
+        """Do what is left to do for the title of a thread that a turn has begun."""
         plugin = place.plugin
         if not isinstance(plugin, DescribesThreads):
             return
         if self.make is not None and self.title is None:
             turn.afterwards = functools.partial(_make_later, self.make, place)
-        title = self.title or shortened(turn.text)
-        if title is None:
+        title = self.of(turn.text)
+        if title is None or isinstance(plugin, KeepsLiveTurns):
+            # It came with the question.
             return
         try:
             plugin.update_thread(place.scope, place.thread_id, title=title)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import collections.abc as cabc
 import logging
 import threading
-import types
 import typing as t
 
-import flask
 import msgspec
 
+from .answering import Answering
 from .errors import InvalidMessage
 from .errors import StorageError
-from .finishing import FinishingStream
 from .following import Following
 from .live import leases
 from .message import ChatMessage
@@ -24,22 +22,17 @@ from .plugins.base import Clock
 from .plugins.counting import model_calls
 from .plugins.records import Scope
 from .plugins.rules import new_id
-from .response import add_headers
-from .response import event_response
-from .response import json_response
-from .response import wants_json
 from .short_term.view import acceptable
 from .signals import Announce
 from .signals import nobody
 from .signals import storage_unavailable
 from .signals import turn_finished
-from .stream import AnswerStream
 from .usage import Usage
 
 logger = logging.getLogger(__name__)
 
 
-class Turn:
+class Turn(Answering):
     """A question that waits for its answer.
 
     The question is stored. End the turn with :meth:`finish`, :meth:`fail`, :meth:`stream`, :meth:`response` or
@@ -97,11 +90,9 @@ class Turn:
         self._clock = clock
         self._announce = announce
         self._begun_at = clock()
-        self._reply: ChatMessage | None = None
         self._recorded: list[ChatMessage] = []
         self._texts: list[str] = []
         self._stored = self.repeated
-        self._streaming = False
         self.begun = False
         self.afterwards: cabc.Callable[[Turn], None] | None = None
         self.stopping = False
@@ -150,11 +141,6 @@ class Turn:
         self._recorded.append(self._stamped(ChatMessage.from_dict(kept), new_id()))
 
     @property
-    def is_idle(self) -> bool:
-        """Whether the turn waits for an answer that nobody is passing on."""
-        return self.answer is None and not self._streaming and not self.repeated
-
-    @property
     def text_so_far(self) -> str:
         """The answer as far as it has come in pieces."""
         return "".join(self._texts)
@@ -201,63 +187,6 @@ class Turn:
     def leave(self, text: str = "") -> ChatMessage:
         """Store what there is of the answer, because its reader has left or wants no more of it."""
         return self._end(text, "stopped" if self.stopping else "partial")
-
-    def stream(self, pieces: cabc.Iterable[str]) -> AnswerStream:
-        """Pass the pieces of the answer through; the answer is stored when they end, fail, or ``close()`` is called."""
-        return AnswerStream(self, self._told(pieces), source=pieces)
-
-    def response(self, answer: str | ChatMessage | cabc.Iterable[str]) -> flask.Response:
-        """Answer the request that asked: a stream of server-sent events, or JSON for a client that accepts only that.
-
-        :param answer: the text, an assistant message, or the pieces of the text.
-        """
-        try:
-            pieces = self.pieces(answer)
-        except TypeError as error:
-            self.fail(error)
-            raise
-        if wants_json():
-            response = json_response(self, self.stream(pieces))
-        elif self._finishes and not self.repeated and flask.request.method != "HEAD":
-            response = event_response(self, FinishingStream(self.stream(pieces)))
-        else:
-            # What yields the pieces may read the request, as the view could.
-            told = self._told(flask.stream_with_context(iter(pieces)))
-            response = event_response(self, AnswerStream(self, told, source=pieces))
-        return add_headers(self, response)
-
-    def pieces(self, answer: object) -> cabc.Iterable[str]:
-        """Return the text of whatever a provider gave, as pieces."""
-        if isinstance(answer, str):
-            return [answer]
-        if isinstance(answer, ChatMessage) and answer.role == "assistant":
-            # It carries more than text, which is stored when the stream has ended.
-            self._reply = answer
-            return [answer.text]
-        if isinstance(answer, cabc.Iterable) and not isinstance(answer, (bytes, cabc.Mapping)):
-            return answer
-        raise TypeError(f"a provider gives str, ChatMessage or an iterable of str, not {type(answer).__name__}")
-
-    def __enter__(self) -> Turn:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: types.TracebackType | None
-    ) -> None:
-        if isinstance(error, Exception):
-            self.fail(error)
-        elif error is not None or not self._streaming:
-            self.leave()
-
-    def _told(self, pieces: cabc.Iterable[str]) -> cabc.Iterable[str]:
-        self._streaming = True
-        if self.answer is None and self._following is not None:
-            return self._followed(self._following)
-        return [self.answer.text] if self.repeated and self.answer else pieces
-
-    def _followed(self, following: Following) -> cabc.Iterator[str]:
-        yield from following
-        self.answer = following.answer
 
     def _end(self, text: str, status: str) -> ChatMessage:
         with self._ending:

@@ -80,9 +80,13 @@ class FragilePlugin(InMemoryPlugin):
         self._check()
         return super().current_thread(scope)
 
-    def append_messages(self, *arguments: t.Any, **named: t.Any) -> Appended | None:
+    def start_turn(self, *arguments: t.Any, **named: t.Any) -> Appended:
         self._check()
-        return super().append_messages(*arguments, **named)
+        return super().start_turn(*arguments, **named)
+
+    def end_turn(self, *arguments: t.Any, **named: t.Any) -> Appended | None:
+        self._check()
+        return super().end_turn(*arguments, **named)
 
     def _check(self) -> None:
         if self.down:
@@ -100,9 +104,13 @@ class CountingPlugin(InMemoryPlugin):
         self.asked += len(found)
         return found
 
-    def append_messages(self, *arguments: t.Any, **named: t.Any) -> Appended | None:
+    def start_turn(self, *arguments: t.Any, **named: t.Any) -> Appended:
         self.given += 1
-        return super().append_messages(*arguments, **named)
+        return super().start_turn(*arguments, **named)
+
+    def end_turn(self, *arguments: t.Any, **named: t.Any) -> Appended | None:
+        self.given += 1
+        return super().end_turn(*arguments, **named)
 
 
 class Source:

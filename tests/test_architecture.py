@@ -71,9 +71,10 @@ FLOORS = [
         "running",
         "transfer",
     },
-    {"turn"},
-    {"asking", "functions", "threads", "titles", "unfinished"},
-    {"conversation", "resolve", "session_store"},
+    {"answering", "turn"},
+    {"asking", "threads", "titles", "unfinished"},
+    {"history", "search", "turns", "lines"},
+    {"conversation", "functions", "resolve", "session_store"},
     {"documents"},
     {"accounts", "adoption", "instances", "owner", "pointer", "web", "extension"},
 ]
@@ -115,6 +116,8 @@ def test_imports_go_down() -> None:
 def test_conversation_and_turn_know_neither_pointer_nor_owner() -> None:
     for module in (
         "conversation",
+        "turns",
+        "lines",
         "turn",
         "asking",
         "location",

@@ -14,6 +14,7 @@ from flask_chat_memory import Scope
 from flask_chat_memory.documents import Documents
 from flask_chat_memory.plugins.encrypted import EncryptedPlugin
 from flask_chat_memory.resolve import resolve
+from flask_chat_memory.testing import contracts
 from flask_chat_memory.testing.contracts.failures import Damage
 from flask_chat_memory.testing.contracts.parts import MakePlugin
 
@@ -26,9 +27,8 @@ from .encryption import encrypted
 from .encryption import NEW
 from .encryption import wrapped
 from .five_methods import FiveMethodsPlugin
-from .redis_servers import Client
-from .redis_servers import Cluster
-from .redis_servers import remove_keys
+from .redis_clients import RedisClusterURL
+from .redis_clients import RedisURL
 from .sql_servers import Place
 
 
@@ -51,20 +51,18 @@ class TestOverFile(test_plugin_contract.TestFile):
         return lambda **options: encrypted("file", {"folder": str(tmp_path)}, **options)
 
 
-class TestOverRedis(test_redis_contract.TestRedisURL):
+class OverRedis(test_redis_contract.OverRedis):
     @pytest.fixture
-    def make_plugin(self, cleaner: Client, redis_url: str, key_prefix: str) -> cabc.Iterator[MakePlugin]:
-        where = {"url": redis_url, "key_prefix": key_prefix}
-        yield lambda **options: encrypted("redis", where, **options)
-        remove_keys(cleaner, key_prefix)
+    def make_plugin(self, where: dict[str, t.Any]) -> MakePlugin:
+        return lambda **options: encrypted("redis", where, **options)
 
 
-class TestOverRedisCluster(test_redis_contract.TestRedisCluster):
-    @pytest.fixture
-    def make_plugin(self, cleaner: Client, redis_cluster: Cluster, key_prefix: str) -> cabc.Iterator[MakePlugin]:
-        where = {"url": redis_cluster.url, "cluster": True, "key_prefix": key_prefix}
-        yield lambda **options: encrypted("redis", where, **options)
-        remove_keys(cleaner, key_prefix)
+class TestOverRedis(RedisURL, OverRedis, contracts.LoadContract):
+    pass
+
+
+class TestOverRedisCluster(RedisClusterURL, OverRedis, contracts.LoadContract):
+    pass
 
 
 class OverAServer:

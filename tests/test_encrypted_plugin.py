@@ -21,16 +21,23 @@ from flask_chat_memory import LiveTurn
 from flask_chat_memory import Renewal
 from flask_chat_memory import Scope
 from flask_chat_memory import StorageError
+from flask_chat_memory.plugins.abilities import CountsUsage
 from flask_chat_memory.plugins.abilities import CurrentThread
 from flask_chat_memory.plugins.abilities import DescribesThreads
+from flask_chat_memory.plugins.abilities import HidesMessages
 from flask_chat_memory.plugins.abilities import KeepsLiveTurns
 from flask_chat_memory.plugins.abilities import ListsThreads
+from flask_chat_memory.plugins.abilities import MarksMessages
 from flask_chat_memory.plugins.abilities import MovesThreads
 from flask_chat_memory.plugins.abilities import PurgesThreads
+from flask_chat_memory.plugins.abilities import SearchesMessages
 from flask_chat_memory.plugins.encrypted import EncryptedPlugin
+from flask_chat_memory.plugins.encrypted_ import messages
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
+from flask_chat_memory.plugins.records import Mark
 from flask_chat_memory.plugins.records import Purged
 from flask_chat_memory.plugins.redis_.names import escaped
+from flask_chat_memory.plugins.rules import Sealed
 from flask_chat_memory.testing import ManualClock
 from flask_chat_memory.testing.contracts.parts import AblePlugin
 from flask_chat_memory.testing.contracts.parts import ask
@@ -49,7 +56,18 @@ from .five_methods import FiveMethodsPlugin
 from .redis_servers import remove_keys
 from .test_message_properties import dicts
 
-ABILITIES = [CurrentThread, KeepsLiveTurns, MovesThreads, ListsThreads, DescribesThreads, PurgesThreads]
+ABILITIES = [
+    CurrentThread,
+    KeepsLiveTurns,
+    MovesThreads,
+    ListsThreads,
+    DescribesThreads,
+    PurgesThreads,
+    CountsUsage,
+    HidesMessages,
+    MarksMessages,
+    SearchesMessages,
+]
 SECRET = "zanzibar"
 TOLD = ChatMessage(
     "assistant",
@@ -73,6 +91,14 @@ def fill(plugin: ChatMemoryPlugin) -> None:
     plugin.append_messages(OWNER, THREAD, [*HIDDEN, UNKNOWN_KEYS], key="question:1")
     if isinstance(plugin, DescribesThreads):
         plugin.update_thread(OWNER, THREAD, title=f"a {SECRET} title")
+    if isinstance(plugin, MarksMessages):
+        plugin.mark_message(OWNER, THREAD, "id-in-clear", Mark(1, f"a {SECRET} comment"))
+    if isinstance(plugin, KeepsLiveTurns):
+        live = LiveTurn("1", "q-1", "a-1", plugin.clock() + 30)
+        question = ChatMessage("user", SECRET, id="q-1", turn="1")
+        scope = Scope("user:9")
+        plugin.start_turn(scope, THREAD, question, key="question:1", live=live, title=f"a {SECRET} title")
+        plugin.renew_turns([Renewal(scope, THREAD, "1", SECRET)], plugin.clock() + 30)
 
 
 def check_bytes(data: bytes) -> None:
@@ -274,6 +300,58 @@ def test_the_text_of_another_turn_is_not_taken_for_its_own_and_keeps_no_turn_fro
     assert SECRET not in caplog.text
 
 
+def with_marks() -> tuple[AblePlugin, InMemoryPlugin]:
+    plugin = t.cast(AblePlugin, encrypted("in_memory", {}, threads="many"))
+    for scope, thread_id in ((OWNER, THREAD), (OWNER, "thread-2"), (STRANGER, THREAD)):
+        plugin.append_messages(scope, thread_id, exchange("1"))
+        for id in ("q-1", "a-1"):
+            plugin.mark_message(scope, thread_id, id, Mark(1, f"{SECRET} {id}"))
+    return plugin, t.cast(InMemoryPlugin, wrapped(t.cast(EncryptedPlugin, plugin)))
+
+
+def test_a_comment_is_hidden_and_bound_to_its_message(caplog: pytest.LogCaptureFixture) -> None:
+    plugin, kept = with_marks()
+    expected = {"q-1": Mark(1, f"{SECRET} q-1"), "a-1": Mark(1, f"{SECRET} a-1")}
+    assert plugin.load_marks(OWNER, THREAD) == expected
+    places = [(OWNER, THREAD, "q-1"), (OWNER, "thread-2", "a-1"), (STRANGER, THREAD, "a-1")]
+    sealed = [kept.load_marks(scope, thread_id)[id].comment for scope, thread_id, id in places]
+    for comment in (*sealed, "in clear"):
+        assert comment
+        assert SECRET not in comment
+        kept.mark_message(OWNER, THREAD, "a-1", Mark(1, Sealed(comment)))
+        # The rating is still told.
+        assert plugin.load_marks(OWNER, THREAD) == {**expected, "a-1": Mark(1)}
+        assert kept.load_marks(OWNER, THREAD)["a-1"] == Mark(1, comment)
+        with pytest.raises(DecryptionFailed, match="the comment on a message cannot be read"):
+            plugin.move_threads(OWNER, Scope("user:new"))
+    assert "without its comment" in caplog.text
+    assert SECRET not in caplog.text
+
+
+def test_a_search_decrypts_so_many_of_the_newest_messages(monkeypatch: pytest.MonkeyPatch) -> None:
+    plugin, clock = t.cast(AblePlugin, encrypted("in_memory", {}, threads="many")), ManualClock()
+    plugin.clock = clock
+    for thread_id in ("thread-1", "thread-2", "thread-3"):
+        plugin.append_messages(OWNER, thread_id, [*exchange("1"), *exchange("2")])
+        clock.advance(1)
+    for most, threads, complete in [(12, 3, True), (11, 3, False), (9, 3, False), (8, 2, False), (5, 2, False)]:
+        monkeypatch.setattr(messages, "SEARCHED", most)
+        search = plugin.search_messages(OWNER, "2")
+        assert {found.thread_id for found in search.found} == {f"thread-{3 - place}" for place in range(threads)}
+        assert search.complete is complete
+    assert plugin.search_messages(OWNER, "2", limit=1).complete
+
+
+def test_a_search_passes_over_what_cannot_be_read(caplog: pytest.LogCaptureFixture) -> None:
+    plugin, kept = with_marks()
+    kept._threads.of_scopes[OWNER][THREAD].messages[0] = ChatMessage("user", "in clear").numbered(1)
+    search = plugin.search_messages(OWNER, "question")
+    assert [found.thread_id for found in search.found] == ["thread-2"]
+    assert not search.complete
+    assert "searched only in part" in caplog.text
+    assert plugin.search_messages(STRANGER, "question").complete
+
+
 def test_a_title_is_no_message() -> None:
     plugin, kept = with_title()
     message = kept._threads.of_scopes[OWNER][THREAD].messages[0]
@@ -375,9 +453,22 @@ def test_a_move_that_was_interrupted_between_sealing_and_renaming_is_finished() 
     kept = wrapped(t.cast(EncryptedPlugin, plugin))
     other = encrypted("in_memory", {})
     other.append_messages(STRANGER, THREAD, exchange("1"))
+    t.cast(AblePlugin, other).mark_message(STRANGER, THREAD, "a-1", Mark(1, "well"))
     kept.save_messages(OWNER, THREAD, wrapped(other).load_messages(STRANGER, THREAD))
+    for id, mark in t.cast(AblePlugin, wrapped(other)).load_marks(STRANGER, THREAD).items():
+        t.cast(AblePlugin, kept).mark_message(OWNER, THREAD, id, Mark(1, Sealed(mark.comment)))
     assert plugin.move_threads(OWNER, STRANGER) == 0
     assert_same(plugin.load_messages(STRANGER, THREAD), exchange("1"))
+    assert plugin.load_marks(STRANGER, THREAD) == {"a-1": Mark(1, "well")}
+
+
+def test_what_a_dead_turn_told_can_be_read_where_it_went() -> None:
+    plugin, kept = with_live_turns()
+    lost = next(live.text for live in kept.live_turns(OWNER, "thread-2"))
+    kept.renew_turns([Renewal(OWNER, THREAD, "2", lost)], plugin.clock())
+    plugin.clock = ManualClock(plugin.clock() + 60)
+    assert plugin.move_threads(OWNER, STRANGER) == 0
+    assert [live.text for live in plugin.live_turns(STRANGER, THREAD)] == [f"{SECRET} 1 {THREAD}", ""]
 
 
 def test_a_move_of_files_that_was_interrupted_is_finished(
@@ -386,6 +477,7 @@ def test_a_move_of_files_that_was_interrupted_is_finished(
     plugin = t.cast(AblePlugin, encrypted("file", {"folder": str(tmp_path)}, threads="many"))
     plugin.append_messages(OWNER, THREAD, exchange("1"), key="k")
     plugin.update_thread(OWNER, THREAD, title="mine")
+    plugin.mark_message(OWNER, THREAD, "a-1", Mark(1, "well"))
 
     def fail(*_names: str) -> None:
         raise OSError("the power is off")
@@ -398,6 +490,7 @@ def test_a_move_of_files_that_was_interrupted_is_finished(
     assert plugin.move_threads(OWNER, STRANGER) == 0
     assert_same(plugin.load_messages(STRANGER, THREAD), exchange("1"))
     assert title_of(plugin, STRANGER, THREAD) == "mine"
+    assert plugin.load_marks(STRANGER, THREAD) == {"a-1": Mark(1, "well")}
     again = plugin.append_messages(STRANGER, THREAD, exchange("1"), key="k")
     assert again is not None
     assert again.repeated

@@ -55,7 +55,7 @@ def make(folder: pathlib.Path, **options: t.Any) -> FilePlugin:
 
 
 def body_of(folder: pathlib.Path) -> pathlib.Path:
-    [body] = (folder / "chat").rglob("*.jsonl")
+    [body] = (folder / "chat").glob("conversations/*/*.jsonl")
     return body
 
 

@@ -16,6 +16,7 @@ from flask_chat_memory.plugins.file_ import batches
 from flask_chat_memory.plugins.file_ import blocks
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
 from flask_chat_memory.plugins.records import LiveTurn
+from flask_chat_memory.plugins.records import Mark
 from flask_chat_memory.plugins.records import Scope
 from flask_chat_memory.testing import ManualClock
 
@@ -49,7 +50,7 @@ class History:
             self.move,
             self.wait,
         ]
-        calls += [self.describe]
+        calls += [self.describe, self.search] + [self.edit] * 4 + [self.show, self.mark] * 2
         # Which of two that were idle equally long goes first is not promised.
         self._clock.advance(0.25)
         self._random.choice(calls)()
@@ -59,7 +60,10 @@ class History:
             for thread_id in THREADS:
                 self.both("has_thread", scope, thread_id)
                 self.both("load_messages", scope, thread_id)
+                self.both("load_messages", scope, thread_id, hidden=True)
                 self.both("live_turns", scope, thread_id)
+                self.both("find_lines", scope, thread_id)
+                self.both("load_marks", scope, thread_id)
 
     def both(self, method: str, *arguments: t.Any, **more: t.Any) -> t.Any:
         results = [getattr(plugin, method)(*arguments, **more) for plugin in self._plugins]
@@ -78,8 +82,41 @@ class History:
         turn, (scope, thread_id) = self.name(), self.place()
         live = LiveTurn(turn, f"q-{turn}", f"a-{turn}", self._clock() + self._random.choice([5, 30]))
         question = self.message("user", turn)
-        appended = self.both("start_turn", scope, thread_id, question, key=f"question:{turn}", live=live)
+        title = self._random.choice([None, turn])
+        appended = self.both("start_turn", scope, thread_id, question, key=f"question:{turn}", live=live, title=title)
         self._turns.append((scope, appended.thread_id, turn))
+
+    def edit(self) -> None:
+        turn, (scope, thread_id) = self.name(), self.place()
+        live = LiveTurn(turn, f"q-{turn}", f"a-{turn}", self._clock() + self._random.choice([5, 30]))
+        stored = self.both("load_messages", scope, thread_id, hidden=True)
+        replaced = self._random.choice(stored[-8:]).sequence if stored else 1
+        more = {"key": f"question:{turn}", "live": live, "replaces": replaced}
+        appended = self.both("start_turn", scope, thread_id, self.message("user", turn), **more)
+        if appended.sequence:
+            self._turns.append((scope, thread_id, turn))
+
+    def show(self) -> None:
+        scope, thread_id = self.place()
+        shown = self._random.randint(0, 60)
+        hides = self._random.random() < 0.3
+        self.both(
+            "change_lines",
+            scope,
+            thread_id,
+            lambda lines, last: lines.without([shown], last) if hides else lines.shown(shown, last),
+        )
+
+    def mark(self) -> None:
+        scope, thread_id = self.place()
+        stored = self.both("load_messages", scope, thread_id, hidden=True)
+        marked = self._random.choice([message.id for message in stored] or ["q-1"])
+        mark = self._random.choice([None, Mark(1), Mark(-1, self.text())])
+        self.both("mark_message", scope, thread_id, marked or "", mark)
+
+    def search(self) -> None:
+        limit = self._random.choice([None, 0, 1, 3])
+        self.both("search_messages", self.place()[0], self._random.choice(["x", '"q-1"', "€€"]), limit=limit)
 
     def answer(self) -> None:
         if self._turns:
@@ -107,7 +144,10 @@ class History:
         for _ in range(5):
             limit = self._random.choice([None, 0, 1, 2, 5, 100])
             name = self._random.choice(["before", "after"])
-            self.both("load_messages", *self.place(), limit=limit, **{name: self._random.randint(-1, 60)})
+            hidden = self._random.random() < 0.3
+            self.both(
+                "load_messages", *self.place(), limit=limit, hidden=hidden, **{name: self._random.randint(-1, 60)}
+            )
         self.both("load_current", self.place()[0], limit=self._random.choice([None, 0, 3]))
 
     def save(self) -> None:
@@ -170,6 +210,7 @@ def test_files_do_what_memory_does(
     monkeypatch.setattr(os, "fsync", lambda _: None)
     monkeypatch.setattr(blocks, "BLOCK", random.Random(seed).randint(40, 400))
     monkeypatch.setattr(batches, "KEYS_KEPT", 10)
+    monkeypatch.setattr(batches, "NOTES_KEPT", 500)
     clock = ManualClock()
     memory = InMemoryPlugin(options, clock=clock)
     files = FilePlugin({"folder": str(tmp_path), **options}, clock=clock)

@@ -144,7 +144,7 @@ def test_a_ledger_that_cannot_be_read_is_kept_and_does_not_cost_the_answer(
     site = Site(tmp_path, "file")
     spend(site)
     assert isinstance(site.plugin, FilePlugin)
-    [ledger] = tmp_path.rglob("usage/*.json")
+    [ledger] = tmp_path.rglob("usage/*.jsonl")
     ledger.write_text("{{")
     with caplog.at_level(logging.ERROR):
         turn = spend(site, "again")

@@ -49,13 +49,7 @@ class TestInMemory(
         return lambda **options: InMemoryPlugin(options)
 
 
-class TestSQLAlchemy(
-    EveryContract,
-    contracts.HidesMessagesContract,
-    contracts.MarksMessagesContract,
-    contracts.SearchesMessagesContract,
-    contracts.LoadContract,
-):
+class TestSQLAlchemy(EveryContract, contracts.LoadContract):
     @pytest.fixture
     def damage(self, tmp_path: pathlib.Path) -> Damage:
         path = tmp_path / "chat.sqlite3"

@@ -23,6 +23,7 @@ from flask_chat_memory import Renewal
 from flask_chat_memory import Scope
 from flask_chat_memory import StorageError
 from flask_chat_memory.plugins.records import Appended
+from flask_chat_memory.plugins.records import Mark
 from flask_chat_memory.plugins.redis import RedisPlugin
 from flask_chat_memory.plugins.redis import SLACK
 from flask_chat_memory.plugins.redis_ import scripts
@@ -107,12 +108,16 @@ CALLS: dict[str, cabc.Callable[[RedisPlugin], object]] = {
     "live": lambda plugin: plugin.live_turns(OWNER, THREAD),
     "renew": lambda plugin: plugin.renew_turns([Renewal(OWNER, THREAD, "t-1")], plugin.clock() + 60),
     "end": lambda plugin: plugin.end_turn(OWNER, THREAD, "t-1", [user("4")], key="a3", reply_to="q-3"),
+    "mark": lambda plugin: plugin.mark_message(OWNER, THREAD, "q-1", Mark(1)),
+    "marks": lambda plugin: plugin.load_marks(OWNER, THREAD),
+    "hide": lambda plugin: plugin.change_lines(OWNER, THREAD, lambda lines, last: lines.without([1], last)),
+    "lines": lambda plugin: plugin.find_lines(OWNER, THREAD),
     "save": lambda plugin: plugin.save_messages(OWNER, THREAD, exchange("5")),
     "clear": lambda plugin: plugin.clear_messages(OWNER, THREAD),
     "move": lambda plugin: plugin.move_threads(OWNER, OTHER),
     "delete": lambda plugin: plugin.delete_thread(OWNER, THREAD),
 }
-WRITES = ("append", "answer", "start", "end", "save", "clear", "delete", "move")
+WRITES = ("append", "answer", "start", "end", "mark", "hide", "save", "clear", "delete", "move")
 
 
 @pytest.mark.parametrize(
@@ -153,10 +158,12 @@ def test_all_keys_of_a_scope_are_in_one_slot_and_name_nothing_of_a_visitor(
     scope = Scope("user:*[a]{b}\r\n", "support")
     for thread_id in ("thread*", "{thread}", "thread"):
         plugin.append_messages(scope, thread_id, exchange("1"), key="q*")
+        plugin.mark_message(scope, thread_id, "q-1", Mark(1))
     names = keys_of(client, key_prefix)
-    assert len(names) == 2 + 3 * 3
+    assert len(names) == 2 + 3 * 4
     assert len({key_slot(name.encode()) for name in names}) == 1
-    assert not [name for name in names if set(name.removeprefix(key_prefix)) - set("{}:0123456789abcdefcurntmsagfouby")]
+    letters = set("{}:0123456789abcdef" + "current" + "messages" + "found" + "about" + "marks")
+    assert not [name for name in names if set(name.removeprefix(key_prefix)) - letters]
     plugin.delete_thread(scope, "thread")
     assert plugin.has_thread(scope, "thread*")
     assert plugin.has_thread(scope, "{thread}")
@@ -168,6 +175,7 @@ def test_every_type_is_the_one_that_is_looked_for(
     plugin = make_plugin()
     CALLS["append"](plugin)
     CALLS["answer"](plugin)
+    CALLS["mark"](plugin)
     expected = types_of(index_name(key_prefix, OWNER), thread_digest(THREAD))
     assert {name: client.type(name) for name in all_keys(client, key_prefix)} == expected
 
@@ -178,6 +186,7 @@ def test_all_keys_have_one_deadline_which_every_write_refreshes(
     plugin = make_plugin(expiry=1000)
     clock = plugin.clock = ManualClock()
     CALLS["append"](plugin)
+    CALLS["mark"](plugin)
     before = set_of_deadlines(client, key_prefix)
     for name in ("append", "answer", "start", "end", "save", "clear"):
         clock.advance(SLACK)
@@ -211,6 +220,7 @@ def set_of_deadlines(client: redis.Redis, prefix: str) -> set[int]:
 LATER: list[cabc.Callable[[RedisPlugin], object]] = [
     lambda plugin: plugin.append_messages(OWNER, THREAD, [user("found", "id")]),
     lambda plugin: plugin.append_messages(OWNER, THREAD, [user("keys")], key="k"),
+    lambda plugin: plugin.mark_message(OWNER, THREAD, "plain", Mark(1)),
     CALLS["start"],
     CALLS["save"],
 ]
@@ -221,8 +231,8 @@ def test_no_part_that_comes_later_is_without_a_deadline(
     make_plugin: MakePlugin, client: redis.Redis, key_prefix: str, later: cabc.Callable[[RedisPlugin], object]
 ) -> None:
     plugin = make_plugin(expiry=1000)
-    # Neither ids nor turns nor a key: the thread has two keys yet.
-    plugin.append_messages(OWNER, THREAD, [user("plain")])
+    # Neither turns nor a key nor a mark.
+    plugin.append_messages(OWNER, THREAD, [user("plain", "plain")])
     later(plugin)
     found = set_of_deadlines(client, key_prefix)
     assert len(found) == 1
@@ -242,9 +252,11 @@ def test_a_lease_beyond_the_expiry_moves_the_deadline(
 def test_without_an_expiry_no_key_has_a_deadline(
     make_plugin: MakePlugin, client: redis.Redis, key_prefix: str, before: int | None
 ) -> None:
-    CALLS["append"](make_plugin(expiry=before))
+    plugin = make_plugin(expiry=before)
+    CALLS["append"](plugin)
+    CALLS["mark"](plugin)
     plugin = make_plugin(expiry=None)
-    for name in ("answer", "start", "renew", "end"):
+    for name in ("answer", "start", "renew", "end", "mark"):
         CALLS[name](plugin)
         assert set_of_deadlines(client, key_prefix) == {-1}, name
 
@@ -257,7 +269,7 @@ def test_the_greatest_expiry_is_no_problem(make_plugin: MakePlugin) -> None:
 
 def test_no_key_is_left_after_a_deletion(make_plugin: MakePlugin, client: redis.Redis, key_prefix: str) -> None:
     plugin = make_plugin()
-    for name in ("append", "answer", "start", "delete"):
+    for name in ("append", "answer", "start", "mark", "hide", "delete"):
         CALLS[name](plugin)
     assert keys_of(client, key_prefix) == []
 
@@ -304,7 +316,8 @@ PARTS_WRITTEN = [f":{thread_digest(THREAD)}:found"]
 @pytest.mark.parametrize(
     ("part", "call"),
     [(part, call) for part in PARTS_READ for call in CALLS]
-    + [(part, call) for part in PARTS_WRITTEN for call in WRITES],
+    + [(part, call) for part in PARTS_WRITTEN for call in WRITES]
+    + [(f":{thread_digest(THREAD)}:marks", call) for call in ("mark", "marks", "save", "clear", "move")],
 )
 def test_a_key_of_another_type_is_named_and_nothing_is_changed(
     make_plugin: MakePlugin, client: redis.Redis, key_prefix: str, part: str, call: str
@@ -362,10 +375,12 @@ def test_what_is_trimmed_or_forgotten_takes_no_room(
     plugin = make_plugin(max_messages=4)
     for n in range(400):
         plugin.append_messages(OWNER, THREAD, exchange(str(n)), key=f"k{n}")
+        plugin.mark_message(OWNER, THREAD, f"a-{n}", Mark(1))
     thread = f"{index_name(key_prefix, OWNER)}:{thread_digest(THREAD)}"
     assert client.llen(f"{thread}:messages") == 4 + 1
     found = collections.Counter(name[:2] for name in client.hkeys(f"{thread}:found"))
     assert (found["m:"], found["t:"]) == (4, 2)
+    assert client.hlen(f"{thread}:marks") == 2
     assert 100 <= found["k:"] == found["o:"] <= 150
     assert plugin.append_messages(OWNER, THREAD, exchange("x"), key="k300") == Appended(THREAD, 601, repeated=True)
 
@@ -457,14 +472,14 @@ def test_each_operation_is_one_round_trip_whatever_the_length_and_searches_no_ke
                     plugin.append_messages(OWNER, THREAD, [user("more")])
             plugin.append_messages(OWNER, THREAD, [user("old")] * length)
             client.config_resetstat()
-            for name in ("load", "load current", "start", "renew", "end"):
+            for name in ("load", "load current", "start", "renew", "end", "mark", "marks", "lines"):
                 CALLS[name](plugin)
             found = t.cast("dict[str, dict[str, t.Any]]", client.info("commandstats"))
             work.append({name: found[name]["calls"] for name in found if "config" not in name and "info" not in name})
             plugin.delete_thread(OWNER, THREAD)
     plugin.close()
     assert work[0] == work[1]
-    assert work[0]["cmdstat_evalsha"] == 4
+    assert work[0]["cmdstat_evalsha"] == 6
     assert not {name for name in work[0] if "keys" in name or "scan" in name or "time" == name}
 
 

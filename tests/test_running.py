@@ -113,6 +113,49 @@ def test_a_reader_that_leaves_after_its_wish_has_stopped_the_turn(site: Site, ke
     assert told(site.stored(turn.thread_id))[1] == ("assistant", "a", "stopped")
 
 
+def test_a_turn_whose_thread_was_reset_does_not_go_on_for_nobody(site: Site, keeper: LeaseKeeper) -> None:
+    conversation = site.start()
+    turn = conversation.turn("hi")
+    source = Source(["a", "b", "c"])
+    stream = turn.stream(source)
+    next(stream)
+    site.start().reset()
+    keeper.renew()
+    assert list(stream) == []
+    assert source.closed
+    assert source.given == 1
+    assert turn.answer is not None and turn.answer.status == "stopped"
+    assert site.start().history() == []
+
+
+def test_a_silent_provider_of_a_thread_that_is_gone_is_not_waited_for(site: Site, keeper: LeaseKeeper) -> None:
+    turn = site.start().turn("hi")
+    next(turn.stream(["a", "b"]))
+    site.start().reset()
+    for _ in range(2):
+        assert turn.answer is None
+        keeper.renew()
+    assert turn.answer is not None
+    site.plugin.renew_turns = lambda turns, lease: pytest.fail("renewed")
+    keeper.renew()
+
+
+def test_a_turn_that_somebody_else_has_ended_stops_and_leaves_others_alone(
+    site: Site, keeper: LeaseKeeper, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = site.plugin.clock = ManualClock()
+    first, second = site.start().turn("1"), site.start().turn("2")
+    clock.advance(LEASE)
+    assert site.start().page(10).running == frozenset()
+    keeper.renew()
+    assert (first.answer, second.answer) == (None, None)
+    keeper.renew()
+    for turn in (first, second):
+        assert turn.answer is not None and turn.answer.status == "stopped"
+    assert caplog.text.count("the end of a running turn was not stored") == 2
+    assert [message.status for message in site.stored(first.thread_id)] == [None, None, "partial", "partial"]
+
+
 def test_there_is_nothing_to_stop(site: Site) -> None:
     conversation = site.start()
     assert conversation.stop() is False

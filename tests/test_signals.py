@@ -16,10 +16,13 @@ from flask_chat_memory import RequestRefused
 from flask_chat_memory import signals
 from flask_chat_memory import StorageError
 from flask_chat_memory import Usage
+from flask_chat_memory.live import LEASE
+from flask_chat_memory.live import leases
 
 from .apps import ManualClock
 from .conftest import MakeSite
 from .conversations import ask
+from .conversations import body
 from .conversations import FragilePlugin
 from .conversations import OWNER
 from .conversations import Site
@@ -112,6 +115,44 @@ def test_every_way_to_end_a_turn_is_told_once(tmp_path: pathlib.Path) -> None:
         gone.finish("too late")
     facts = [(facts["status"], facts["stored"]) for _, facts in told]
     assert facts == [("partial", True), ("failed", True), ("complete", False)]
+
+
+@pytest.mark.parametrize("reader", ["page", "turn", "resume", "repeat", "follower"])
+def test_the_end_of_a_dead_turn_is_told_once_by_the_reader_that_ends_it(tmp_path: pathlib.Path, reader: str) -> None:
+    site = Site(tmp_path)
+    clock = site.plugin.clock = ManualClock()
+    turn = site.start().turn(body("my secret", key="k"))
+    following = site.start().turn(body("my secret", key="k"))
+    leases.release(turn)
+    clock.advance(LEASE)
+    with heard(site.app, signals.turn_finished) as told:
+        for _ in range(2):
+            if reader == "page":
+                site.start().page(10)
+            elif reader == "turn":
+                site.start().turn("next")
+            elif reader == "resume":
+                site.start().resume(str(turn.question.id))
+            elif reader == "repeat":
+                site.start().turn(body("my secret", key="k"))
+            else:
+                list(following.stream([]))
+    assert told == [
+        (
+            "turn_finished",
+            {
+                "owner": OWNER,
+                "chatbot": "default",
+                "thread_id": turn.thread_id,
+                "turn_id": turn.id,
+                "status": "partial",
+                "model": None,
+                "usage": Usage.sum([]),
+                "seconds": None,
+                "stored": True,
+            },
+        )
+    ]
 
 
 def test_a_repeat_is_no_turn(tmp_path: pathlib.Path) -> None:

@@ -19,13 +19,7 @@ from .sql_servers import Place
 from .sql_servers import Places
 
 
-class OnAServer(
-    EveryContract,
-    contracts.HidesMessagesContract,
-    contracts.MarksMessagesContract,
-    contracts.SearchesMessagesContract,
-    contracts.LoadContract,
-):
+class OnAServer(EveryContract, contracts.LoadContract):
     @pytest.fixture
     def make_plugin(self, place: Place) -> MakePlugin:
         return place.make_plugin

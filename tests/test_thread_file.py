@@ -13,15 +13,24 @@ from flask_chat_memory import Appended
 from flask_chat_memory import ChatMemoryPlugin
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import ImportRefused
+from flask_chat_memory import Lines
+from flask_chat_memory import LiveTurn
+from flask_chat_memory import Mark
 from flask_chat_memory import Scope
+from flask_chat_memory import StorageError
 from flask_chat_memory import UnknownThread
+from flask_chat_memory.plugins.abilities import ChangeLines
 from flask_chat_memory.plugins.file import FilePlugin
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
+from flask_chat_memory.plugins.rules import sequence_of
 from flask_chat_memory.testing.contracts.parts import assert_same
 from flask_chat_memory.transfer.thread_file import export_thread
 from flask_chat_memory.transfer.thread_file import import_thread
 
+from .five_methods import FiveMethodsPlugin
 from .test_message_properties import dicts
+
+Able = FilePlugin | InMemoryPlugin
 
 OWNER, OTHER = Scope("user:1"), Scope("user:2", "support")
 OF_PHP = """
@@ -112,6 +121,81 @@ def test_a_thread_goes_from_a_plugin_to_another(plugin: ChatMemoryPlugin, tmp_pa
     assert_same(files.load_messages(OTHER, longest), messages)
 
 
+def edit(plugin: Able, name: str, replaces: int | None = None) -> None:
+    """Ask a question, perhaps in the place of another one, and answer it."""
+    live = LiveTurn(name, f"q-{name}", f"a-{name}", 0.0)
+    question = ChatMessage("user", f"question {name}", id=f"q-{name}", turn=name)
+    answer = ChatMessage("assistant", f"answer {name}", id=f"a-{name}", turn=name)
+    plugin.start_turn(OWNER, "t", question, key=f"question:{name}", live=live, replaces=replaces)
+    plugin.end_turn(OWNER, "t", name, [answer], key=f"answer:{name}", reply_to=f"q-{name}")
+
+
+def with_lines() -> Able:
+    plugin = InMemoryPlugin({"max_messages": 6})
+    for name in ("gone", "1", "2"):
+        edit(plugin, name)
+    edit(plugin, "2b", replaces=5)
+    plugin.mark_message(OWNER, "t", "a-2", Mark(-1, "no"))
+    plugin.mark_message(OWNER, "t", "a-1", Mark(1))
+    return plugin
+
+
+def versions(plugin: Able, scope: Scope, thread_id: str) -> list[list[str]]:
+    """Return the texts of the visible line and of the others, each shown and left again."""
+    messages = plugin.load_messages(scope, thread_id, hidden=True)
+    lines = plugin.find_lines(scope, thread_id)
+    every = [lines.visible, *lines.others]
+    return [[message.text for message in messages if Lines(line).sees(sequence_of(message))] for line in every]
+
+
+def test_lines_and_marks_go_with_a_thread_and_are_read_by_who_does_not_know_them(tmp_path: pathlib.Path) -> None:
+    source = with_lines()
+    document = json.loads(export_thread(source, OWNER, "t"))
+    first, other = ["question 1", "answer 1"], ["question 2", "answer 2"]
+    assert [message["content"] for message in document["messages"]] == [*first, "question 2b", "answer 2b"]
+    assert [message["content"] for message in document["hidden"]] == other
+    assert document["lines"] == {"visible": [[1, 2], [5, None]], "others": [[[1, 4]]]}
+    target = FilePlugin({"folder": str(tmp_path)})
+    for _ in range(2):
+        import_thread(target, OTHER, export_thread(source, OWNER, "t"))
+        assert versions(target, OTHER, "t") == [[*first, "question 2b", "answer 2b"], [*first, *other]]
+        assert target.load_marks(OTHER, "t") == {"a-2": Mark(-1, "no"), "a-1": Mark(1)}
+        assert export_thread(target, OTHER, "t") == export_thread(source, OWNER, "t")
+    poor = FiveMethodsPlugin()
+    import_thread(poor, OTHER, export_thread(source, OWNER, "t"))
+    assert [message.text for message in poor.load_messages(OTHER, "t")] == [*first, "question 2b", "answer 2b"]
+
+
+def test_lines_of_an_import_join_those_that_a_conversation_has(tmp_path: pathlib.Path) -> None:
+    text = export_thread(with_lines(), OWNER, "t").replace(b'"thread_id": "t"', b'"thread_id": "imported"')
+    target = FilePlugin({"folder": str(tmp_path)})
+    edit(target, "own")
+    edit(target, "own b", replaces=1)
+    import_thread(target, OWNER, text)
+    own, own_b, first = ["question own", "answer own"], ["question own b", "answer own b"], ["question 1", "answer 1"]
+    joined = [[*own_b, *first, "question 2b", "answer 2b"], own, [*own_b, *first, "question 2", "answer 2"]]
+    assert versions(target, OWNER, "t") == joined
+    # To import again leaves alone what was chosen since.
+    target.change_lines(OWNER, "t", lambda lines, last: lines.shown(1, last))
+    import_thread(target, OWNER, text)
+    assert versions(target, OWNER, "t")[0] == own
+    edit(target, "later")
+    assert versions(target, OWNER, "t")[0] == [*own, "question later", "answer later"]
+
+
+def test_an_import_that_was_interrupted_is_finished_by_the_next(tmp_path: pathlib.Path) -> None:
+    class Interrupted(FilePlugin):
+        def change_lines(self, scope: Scope, thread_id: str, change: ChangeLines) -> bool:
+            raise StorageError("out of order")
+
+    text, options = export_thread(with_lines(), OWNER, "t"), {"folder": str(tmp_path)}
+    with pytest.raises(StorageError):
+        import_thread(Interrupted(options), OTHER, text)
+    target = FilePlugin(options)
+    assert import_thread(target, OTHER, text) == Appended("t", 1, repeated=True)
+    assert export_thread(target, OTHER, "t") == text
+
+
 def test_a_file_is_its_owners_and_takes_the_place_of_the_old_one(
     plugin: ChatMemoryPlugin, tmp_path: pathlib.Path
 ) -> None:
@@ -179,6 +263,21 @@ def test_a_thread_without_messages_is_exported_and_imported(plugin: ChatMemoryPl
         (document(created_at=5), "created_at is no text"),
         (document(updated_at=[]), "updated_at is no text"),
         (document(metadata="secret"), "metadata is no object"),
+        (document(hidden={}), "hidden is no list"),
+        (document(hidden=["secret"]), r"hidden\[0\] is no object"),
+        (document(hidden=[{"role": "user"}]), "lines are not those of the messages"),
+        (document(lines="secret"), "lines are no lines"),
+        (document(lines={"visible": []}), "lines are no lines"),
+        (document(lines={"visible": [[1, 1]]}), "lines are no lines"),
+        (document(lines={"visible": [[2, None], [1, None]]}), "lines are no lines"),
+        (document(lines={"visible": [[0, None]]}), "lines are no lines"),
+        (document(lines={"visible": [[2, None]]}), "lines are not those of the messages"),
+        (document(lines={"others": [[[1, 2]]]}), "lines are no lines"),
+        (document(lines={"others": [[]]}), "lines are no lines"),
+        (document(lines={"others": [[[1, None]]]}), "lines are no lines"),
+        (document(marks=["secret"]), "marks are no marks"),
+        (document(marks={"a": {"rating": 2}}), "marks are no marks"),
+        (document(marks={"a": {"comment": "x" * 2001}}), "marks are no marks"),
         (document(messages=["secret"]), r"messages\[0\] is no object"),
         (document(messages=[{"content": "secret"}]), r"messages\[0\] cannot be stored"),
         (document(messages=[{"role": "user"}, {"role": "secret"}]), r"messages\[1\]\.role cannot be stored"),

@@ -14,8 +14,12 @@ import pytest
 from flask_chat_memory import ChatMemory
 from flask_chat_memory import ConfigurationError
 from flask_chat_memory import Conversation
+from flask_chat_memory import DescribesThreads
 from flask_chat_memory import RequestRefused
+from flask_chat_memory import Scope
 from flask_chat_memory import StorageError
+from flask_chat_memory import Thread
+from flask_chat_memory import ThreadChanges
 from flask_chat_memory import Turn
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
 from flask_chat_memory.titles import shortened
@@ -221,15 +225,35 @@ def test_an_async_function_makes_titles(tmp_path: pathlib.Path) -> None:
     assert title_of(site, conversation) == "Later"
 
 
-class TitlelessPlugin(InMemoryPlugin):
-    def update_thread(self, *arguments: t.Any, **changes: t.Any) -> bool:
-        raise StorageError("no room for titles")
+class DescribingPlugin(FiveMethodsPlugin, DescribesThreads):
+    """Keeps titles but no live turns, so that a title does not come with the question."""
+
+    titles: dict[str, t.Any]
+    full = False
+
+    def find_thread(self, scope: Scope, thread_id: str) -> Thread | None:
+        return Thread(id=thread_id, created_at=0, last_activity=0, messages=0, **self.titles)
+
+    def update_thread(self, scope: Scope, thread_id: str, **changes: t.Unpack[ThreadChanges]) -> bool:
+        if self.full:
+            raise StorageError("no room for titles")
+        self.titles = dict(changes)
+        return True
+
+
+def test_a_title_is_stored_after_the_question_where_it_cannot_come_with_it(tmp_path: pathlib.Path) -> None:
+    site = Site(tmp_path, DescribingPlugin)
+    conversation = site.start()
+    ask(conversation, "Where is my order?")
+    ask(conversation, "And my money?")
+    assert title_of(site, conversation) == "Where is my order?"
 
 
 def test_a_title_that_cannot_be_stored_does_not_cost_the_turn(
     tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    site = Site(tmp_path, TitlelessPlugin)
+    site = Site(tmp_path, DescribingPlugin)
+    site.plugin.full = True
     turn = ask(site.start(), "hello")
     assert turn.answer is not None and turn.answer.text == "fine"
     assert "the title of a thread was not stored" in caplog.text
@@ -255,12 +279,20 @@ class CountingTitles(InMemoryPlugin):
         return super().update_thread(*arguments, **changes)
 
 
-def test_only_the_first_turn_of_a_thread_writes_a_title(tmp_path: pathlib.Path) -> None:
+def test_a_title_comes_with_the_question_and_is_no_write_of_its_own(tmp_path: pathlib.Path) -> None:
     site = Site(tmp_path, CountingTitles)
     conversation = site.start()
     for text in ("one", "two", "three"):
         ask(conversation, text)
-    assert site.plugin.updates == 1
+    assert title_of(site, conversation) == "one"
+    assert site.plugin.updates == 0
+
+
+def test_an_edit_of_the_first_question_leaves_the_title(site: Site) -> None:
+    conversation = site.start()
+    turn = ask(conversation, "Where is my order?")
+    conversation.edit(str(turn.question.id), "Where is my money?").finish("fine")
+    assert title_of(site, conversation) == "Where is my order?"
 
 
 def test_functions_are_refused_like_providers(tmp_path: pathlib.Path) -> None:

@@ -16,8 +16,8 @@ from ..message import ChatMessage
 from .base import ChatMemoryPlugin
 from .base import Clock
 from .encrypted_.abilities import ABILITIES
-from .encrypted_.abilities import Wrapping
 from .encrypted_.sealing import Sealing
+from .encrypted_.wrapping import Wrapping
 from .options import definitions_of
 from .options import Option
 from .options import PluginOptions
@@ -158,13 +158,13 @@ class EncryptedPlugin(Wrapping):
 @functools.cache
 def _with_abilities(encrypted: type[EncryptedPlugin], wrapped: type[ChatMemoryPlugin]) -> type[EncryptedPlugin]:
     """Return the class that has the abilities of the wrapped one, and no other."""
-    abilities = [gives for ability, gives in ABILITIES.items() if issubclass(wrapped, ability)]
+    abilities = [gives for gives, needed in ABILITIES.items() if all(issubclass(wrapped, one) for one in needed)]
     attributes = {
         "__module__": encrypted.__module__,
         "__qualname__": encrypted.__qualname__,
         "shared_by_processes": wrapped.shared_by_processes,
     }
-    return types.new_class(encrypted.__name__, (encrypted, *abilities), exec_body=lambda body: body.update(attributes))
+    return types.new_class(encrypted.__name__, (*abilities, encrypted), exec_body=lambda body: body.update(attributes))
 
 
 def _wrappable(choice: t.Any, where: str) -> type[ChatMemoryPlugin]:

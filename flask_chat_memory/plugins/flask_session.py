@@ -13,10 +13,13 @@ from ..errors import ConfigurationError
 from .abilities import CountsUsage
 from .abilities import CurrentThread
 from .abilities import DescribesThreads
+from .abilities import HidesMessages
 from .abilities import KeepsLiveTurns
 from .abilities import ListsThreads
+from .abilities import MarksMessages
 from .abilities import MovesThreads
 from .abilities import PurgesThreads
+from .abilities import SearchesMessages
 from .base import ChatMemoryPlugin
 from .base import Clock
 from .forwarding import forwarding
@@ -93,6 +96,9 @@ def _is_of(value: object, module: str, *names: str) -> bool:
 
 @forwarding
 class TemporaryPlugin(
+    HidesMessages,
+    MarksMessages,
+    SearchesMessages,
     ChatMemoryPlugin,
     CurrentThread,
     KeepsLiveTurns,

@@ -10,12 +10,13 @@ from ..message import ChatMessage
 def fold(text: str) -> str:
     """Return text in which letters are equal that differ in case or accents only; works in scripts without spaces.
 
-    It is the compatibility decomposition, casefolded, without nonspacing marks (Unicode Standard, section 3.13).
+    It is the compatibility decomposition, casefolded, without nonspacing marks and without characters that only format,
+    such as soft hyphens (Unicode Standard, section 3.13).
     """
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", text).casefold())
-    return "".join(character for character in decomposed if unicodedata.category(character) != "Mn")
+    return "".join(character for character in decomposed if unicodedata.category(character) not in ("Mn", "Cf"))
 
 
 def searched_text(message: ChatMessage) -> str | None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import bisect
 import collections.abc as cabc
 import dataclasses
 import typing as t
 
 import msgspec
 
-MOST = 100
-"""Lines that a thread keeps; beyond that, the one that was left longest ago can no longer be gone back to."""
+MOST = 2000
+"""Ranges of all lines that can be gone back to; beyond that, the line that was left longest ago no longer can."""
 
 Range = tuple[int, int | None]
 """The first and the last sequence; None where whatever comes belongs to it."""
@@ -57,13 +58,15 @@ class Lines:
         """Return where other lines part from the visible one.
 
         The keys are sequences of visible questions that were asked in several versions; the values those of all
-        versions, the visible one among them, in their order.
+        versions, the visible one among them, in their order. A message that both lines hold is none.
         """
         found: dict[int, set[int]] = {}
         for line in self.others:
             here, there = _parting(self.visible, line)
-            if here is not None and there is not None:
-                found.setdefault(here, {here}).add(there)
+            if here is None or there is None or _holds(line, here) or self.sees(there):
+                # One line lacks what the other goes on with.
+                continue
+            found.setdefault(here, {here}).add(there)
         return {here: tuple(sorted(versions)) for here, versions in found.items()}
 
     def replaced(self, sequence: int, last: int) -> Lines:
@@ -108,12 +111,45 @@ class Lines:
             return Lines(self.visible, others)
         return Lines(_joined([*_closed(self.visible, first - 1), (last + 1, None)]), others)
 
+    def renumbered(self, sequences: cabc.Sequence[int]) -> Lines:
+        """Return the lines of a thread whose messages are numbered from 1 on.
+
+        :param sequences: of all messages, in their order.
+        """
+
+        def of(line: Line) -> Line:
+            places = (
+                (bisect.bisect_left(sequences, first) + 1, last and bisect.bisect_right(sequences, last))
+                for first, last in line
+            )
+            return _joined((first, last) for first, last in places if last is None or first <= last)
+
+        return Lines(of(self.visible), tuple(line for line in map(of, self.others) if line))
+
+    def joined(self, lines: Lines, last: int) -> Lines:
+        """Return the lines after a thread with lines of its own, numbered from 1 on, was appended.
+
+        :param last: the highest sequence before it.
+        """
+        before = _closed(self.visible, last)
+
+        def of(line: Line) -> Line:
+            return _joined([*before, *((first + last, end and end + last) for first, end in line)])
+
+        return Lines(of(lines.visible), _bounded([*self.others, *map(of, lines.others)]))
+
     def _leaving(self, visible: Line, last: int) -> Lines:
         left = _closed(self.visible, last)
         others = [line for line in self.others if line != left]
         if left and left != _closed(visible, last):
             others.append(left)
-        return Lines(visible, tuple(others[-MOST:]))
+        return Lines(visible, _bounded(others))
+
+
+def _bounded(lines: list[Line]) -> tuple[Line, ...]:
+    while len(lines) > 1 and sum(map(len, lines)) > MOST:
+        del lines[0]
+    return tuple(lines)
 
 
 def _holds(line: Line, sequence: int) -> bool:

@@ -17,6 +17,9 @@ from ..question import client_key
 from ..question import NOT_TOLD
 from ..question import shown_thread
 from ..response import keep_private
+from . import feedback
+from . import lines
+from . import search
 from . import threads
 from .current import chat_memory
 from .current import conversation_with
@@ -57,7 +60,8 @@ def make_blueprint(url_prefix: str) -> flask.Blueprint:
     blueprint.add_url_rule("/<chatbot>/reset", view_func=reset, methods=["POST"])
     blueprint.add_url_rule("/<chatbot>/stop", view_func=stop, methods=["POST"])
     blueprint.add_url_rule("/<chatbot>/resume", view_func=resume)
-    threads.add_routes(blueprint)
+    for part in (threads, lines, search, feedback):
+        part.add_routes(blueprint)
     return blueprint
 
 

@@ -11,10 +11,10 @@ import flask
 from markupsafe import Markup
 
 from ..conversation import Conversation
-from ..conversation import Page
 from ..errors import ConfigurationError
 from ..errors import MissingOwner
 from ..errors import StorageError
+from ..history import Page
 from ..response import keep_private
 from .current import chat_memory
 from .current import csrf_token

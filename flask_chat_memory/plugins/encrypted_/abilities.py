@@ -2,74 +2,38 @@
 
 from __future__ import annotations
 
-import abc
 import collections.abc as cabc
-import dataclasses
 import datetime as dt
 import functools
-import logging
 import typing as t
 
-from ...errors import DecryptionFailed
 from ...message import ChatMessage
 from ..abilities import CountsUsage
 from ..abilities import CurrentThread
 from ..abilities import DescribesThreads
+from ..abilities import HidesMessages
 from ..abilities import KeepsLiveTurns
 from ..abilities import ListsThreads
+from ..abilities import MarksMessages
 from ..abilities import MovesThreads
 from ..abilities import PurgesThreads
 from ..abilities import Reseals
-from ..base import ChatMemoryPlugin
+from ..abilities import SearchesMessages
 from ..records import Appended
 from ..records import LiveTurn
-from ..records import Position
-from ..records import Purged
 from ..records import Renewal
 from ..records import Scope
-from ..records import Thread
-from ..records import ThreadChanges
 from ..records import UsageDay
 from ..rules import check_append
 from ..rules import check_changes
-from ..rules import is_thread_id
-from ..rules import Sealed
+from .messages import WithLines
+from .messages import WithMarks
+from .messages import WithSearch
 from .sealing import Resealing
-from .sealing import Sealing
-
-logger = logging.getLogger(__name__)
-
-Write = cabc.Callable[..., Appended | None]
-
-
-class Wrapping(ChatMemoryPlugin, abc.ABC):
-    """A plugin that has another one keep what it hides."""
-
-    _wrapped: t.Any
-    _sealing: Sealing
-
-    def _write(
-        self,
-        write: Write,
-        scope: Scope,
-        thread_id: str,
-        messages: cabc.Iterable[ChatMessage],
-        only_into: str | None,
-    ) -> Appended | None:
-        """Seal a batch for the thread that it goes to, which only the store knows for sure, and write it.
-
-        :param write: is given the sealed batch and, where it might go elsewhere, ``only_into``.
-        """
-        messages = list(messages)
-        if not (self.options.threads == "one" and isinstance(self._wrapped, CurrentThread)):
-            only = {} if only_into is None else {"only_into": only_into}
-            return write(self._sealing.seal(scope, thread_id, messages), **only)
-        goal = only_into or thread_id
-        while True:
-            appended = write(self._sealing.seal(scope, goal, messages), only_into=goal)
-            if appended is None or appended.sequence or not messages or only_into is not None:
-                return appended
-            goal = appended.thread_id
+from .threads import WithDescriptions
+from .threads import WithLists
+from .threads import WithPurges
+from .wrapping import Wrapping
 
 
 class WithCurrentThread(Wrapping, CurrentThread):
@@ -91,17 +55,27 @@ class WithLiveTurns(Wrapping, KeepsLiveTurns):
         key: str,
         live: LiveTurn,
         only_into: str | None = None,
+        title: str | None = None,
+        replaces: int | None = None,
     ) -> Appended:
         check_append(thread_id, key)
+        sealed_title = self._seal_title(scope, thread_id, check_changes({"title": title})["title"])
+        start = functools.partial(self._wrapped.start_turn, scope, thread_id, key=key, live=live, title=sealed_title)
 
         def write(sealed: list[ChatMessage], **only: str) -> Appended:
-            return t.cast(Appended, self._wrapped.start_turn(scope, thread_id, *sealed, key=key, live=live, **only))
+            return t.cast(Appended, start(*sealed, replaces=replaces, **only))
 
+        if replaces is not None:
+            # It goes to no other thread.
+            only_into = only_into or thread_id
         return t.cast(Appended, self._write(write, scope, thread_id, [question], only_into))
 
     def renew_turns(self, turns: cabc.Collection[Renewal], lease: float) -> set[str]:
-        sealed = [turn._replace(text=turn.text and self._sealing.seal_live(turn)) for turn in turns]
-        return t.cast("set[str]", self._wrapped.renew_turns(sealed, lease))
+        return t.cast("set[str]", self._wrapped.renew_turns([self._sealed(turn) for turn in turns], lease))
+
+    def _sealed(self, renewal: Renewal) -> Renewal:
+        scope, thread_id, turn, text = renewal
+        return renewal._replace(text=text and self._sealing.seal_text(text, "live", scope, thread_id, turn))
 
     def stop_turn(self, scope: Scope, thread_id: str, turn: str) -> bool:
         return t.cast(bool, self._wrapped.stop_turn(scope, thread_id, turn))
@@ -131,71 +105,21 @@ class WithMoves(Wrapping, MovesThreads):
         return t.cast(int, self._wrapped.move_threads(source, target, reseal=resealing))
 
 
-class WithLists(Wrapping, ListsThreads):
-    def list_threads(
-        self,
-        scope: Scope,
-        *,
-        limit: int | None = None,
-        before: Position | None = None,
-        pinned: bool | None = None,
-        archived: bool | None = None,
-    ) -> list[Thread]:
-        threads = self._wrapped.list_threads(scope, limit=limit, before=before, pinned=pinned, archived=archived)
-        return [self._listed(scope, thread) for thread in threads]
-
-    def _listed(self, scope: Scope, thread: Thread) -> Thread:
-        try:
-            return self._sealing.open_thread(scope, thread)
-        except DecryptionFailed as error:
-            logger.error("a thread is listed without its title: %s", error)
-            return dataclasses.replace(thread, title=None)
-
-
-class WithDescriptions(Wrapping, DescribesThreads):
-    def find_thread(self, scope: Scope, thread_id: str) -> Thread | None:
-        thread = self._wrapped.find_thread(scope, thread_id)
-        return None if thread is None else self._sealing.open_thread(scope, thread)
-
-    def update_thread(self, scope: Scope, thread_id: str, **changes: t.Unpack[ThreadChanges]) -> bool:
-        checked = check_changes(changes)
-        if not is_thread_id(thread_id):
-            return False
-        if checked.get("title") is not None:
-            checked["title"] = Sealed(self._sealing.seal_title(scope, thread_id, checked["title"]))
-        return t.cast(bool, self._wrapped.update_thread(scope, thread_id, **checked))
-
-
-class WithPurges(Wrapping, PurgesThreads):
-    def all_threads(self, *, chatbot: str | None = None) -> cabc.Iterator[tuple[Scope, Thread]]:
-        for scope, thread in self._wrapped.all_threads(chatbot=chatbot):
-            try:
-                opened = self._sealing.open_thread(scope, thread)
-            except DecryptionFailed as error:
-                logger.error("a thread is passed over: %s", error)
-            else:
-                yield scope, opened
-
-    def purge_thread(self, scope: Scope, thread_id: str, before: float) -> int | None:
-        return t.cast("int | None", self._wrapped.purge_thread(scope, thread_id, before))
-
-    def purge_threads(self, before: float, *, chatbot: str | None = None, batch: int = 500) -> cabc.Iterator[Purged]:
-        # Not by the titles, which a lost key may have made unreadable.
-        yield from self._wrapped.purge_threads(before, chatbot=chatbot, batch=batch)
-
-
 class WithUsage(Wrapping, CountsUsage):
     def list_usage(self, scope: Scope, *, since: dt.date | None = None, until: dt.date | None = None) -> list[UsageDay]:
         return t.cast("list[UsageDay]", self._wrapped.list_usage(scope, since=since, until=until))
 
 
-ABILITIES: dict[type, t.Any] = {
-    CurrentThread: WithCurrentThread,
-    KeepsLiveTurns: WithLiveTurns,
-    MovesThreads: WithMoves,
-    ListsThreads: WithLists,
-    DescribesThreads: WithDescriptions,
-    PurgesThreads: WithPurges,
-    CountsUsage: WithUsage,
+ABILITIES: dict[type, tuple[type, ...]] = {
+    WithCurrentThread: (CurrentThread,),
+    WithLiveTurns: (KeepsLiveTurns,),
+    WithMoves: (MovesThreads,),
+    WithSearch: (SearchesMessages, ListsThreads),
+    WithLists: (ListsThreads,),
+    WithDescriptions: (DescribesThreads,),
+    WithPurges: (PurgesThreads,),
+    WithUsage: (CountsUsage,),
+    WithLines: (HidesMessages,),
+    WithMarks: (MarksMessages,),
 }
-"""An ability of a wrapped plugin -> what gives it to the wrapper."""
+"""What gives an ability to the wrapper -> those that the wrapped plugin must have for it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import dataclasses
+import functools
 import logging
 import typing as t
 
@@ -13,11 +14,17 @@ from ...errors import DecryptionFailed
 from ...message import ChatMessage
 from ..abilities import Reseals
 from ..records import LiveTurn
-from ..records import Renewal
 from ..records import Scope
 from ..records import Thread
 
 logger = logging.getLogger(__name__)
+
+Kind = t.Literal["title", "comment", "live"]
+_NAMES: dict[Kind, str] = {
+    "title": "the title of a thread",
+    "comment": "the comment on a message",
+    "live": "what a turn has told so far",
+}
 
 
 class Sealing:
@@ -50,38 +57,38 @@ class Sealing:
             except DecryptionFailed as error:
                 raise DecryptionFailed(f"the stored message {message.sequence} cannot be read: {error}") from error
 
-    def seal_title(self, scope: Scope, thread_id: str, title: str) -> str:
-        return self._cipher.encrypt(title.encode(), _place_of_title(scope, thread_id))
+    def seal_text(self, text: str, kind: Kind, scope: Scope, *place: str) -> str:
+        """Return a text encrypted.
 
-    def open_title(self, scope: Scope, thread_id: str, title: str) -> str:
-        """Return the title that was encrypted.
+        :param place: the id of the thread, and of the message or the turn if the text belongs to one.
+        """
+        return self._cipher.encrypt(text.encode(), place_of(kind, scope.owner, scope.chatbot, *place))
+
+    def open_text(self, sealed: str, kind: Kind, scope: Scope, *place: str) -> str:
+        """Return the text that was encrypted.
 
         :raises DecryptionFailed: if it cannot be read.
         """
         try:
-            return self._cipher.decrypt(title, _place_of_title(scope, thread_id)).decode()
+            return self._cipher.decrypt(sealed, place_of(kind, scope.owner, scope.chatbot, *place)).decode()
         except DecryptionFailed as error:
-            raise DecryptionFailed(f"the title of a thread cannot be read: {error}") from error
-
-    def seal_live(self, turn: Renewal) -> str:
-        place = _place_of_live(turn.scope, turn.thread_id, turn.turn)
-        return self._cipher.encrypt(t.cast(str, turn.text).encode(), place)
+            raise DecryptionFailed(f"{_NAMES[kind]} cannot be read: {error}") from error
 
     def open_live(self, scope: Scope, thread_id: str, live: LiveTurn) -> LiveTurn:
         """Return a live record with its text; without one that cannot be read, so that the turn can be ended."""
         if not live.text:
             return live
         try:
-            text = self._cipher.decrypt(live.text, _place_of_live(scope, thread_id, live.turn)).decode()
+            text = self.open_text(live.text, "live", scope, thread_id, live.turn)
         except DecryptionFailed as error:
-            logger.error("the text of a turn that was being answered is lost: %s", error)
+            logger.error("the text is lost: %s", error)
             text = ""
         return dataclasses.replace(live, text=text)
 
     def open_thread(self, scope: Scope, thread: Thread) -> Thread:
         if thread.title is None:
             return thread
-        return dataclasses.replace(thread, title=self.open_title(scope, thread.id, thread.title))
+        return dataclasses.replace(thread, title=self.open_text(thread.title, "title", scope, thread.id))
 
 
 class Resealing:
@@ -109,18 +116,31 @@ class Resealing:
         return self._sealing.seal(self._target, new, opened)
 
     def title(self, thread_id: str, title: str) -> str:
-        opened = self._sealing.open_title(self._source, thread_id, title)
-        if self._between:
-            opened = self._between.title(thread_id, opened)
-        return self._sealing.seal_title(self._target, thread_id, opened)
+        fit = functools.partial(self._between.title, thread_id) if self._between else None
+        return self._text(title, "title", [thread_id], [thread_id], fit)
 
+    def comment(self, old: str, new: str, message_id: str, comment: str) -> str:
+        fit = functools.partial(self._between.comment, old, new, message_id) if self._between else None
+        return self._text(comment, "comment", [old, message_id], [new, message_id], fit)
 
-def _place_of_live(scope: Scope, thread_id: str, turn: str) -> bytes:
-    return place_of("live", scope.owner, scope.chatbot, thread_id, turn)
+    def live_text(self, thread_id: str, turn: str, text: str) -> str:
+        fit = functools.partial(self._between.live_text, thread_id, turn) if self._between else None
+        try:
+            return self._text(text, "live", [thread_id, turn], [thread_id, turn], fit)
+        except DecryptionFailed:
+            # Whoever ends the turn does without it.
+            return text
 
-
-def _place_of_title(scope: Scope, thread_id: str) -> bytes:
-    return place_of("title", scope.owner, scope.chatbot, thread_id)
+    def _text(
+        self, sealed: str, kind: Kind, old: list[str], new: list[str], fit: cabc.Callable[[str], str] | None
+    ) -> str:
+        try:
+            opened = self._sealing.open_text(sealed, kind, self._source, *old)
+        except DecryptionFailed:
+            # As with messages.
+            self._sealing.open_text(sealed, kind, self._target, *new)
+            return sealed
+        return self._sealing.seal_text(fit(opened) if fit else opened, kind, self._target, *new)
 
 
 def _place_of_messages(scope: Scope, thread_id: str) -> bytes:

@@ -18,6 +18,9 @@ from .lines import State
 from .lines import summary
 from .lines import totals
 
+NOTES_KEPT = 64 * 1024
+"""Bytes of notes, most of them outdated, that are worth no rewriting."""
+
 
 class Seen(t.NamedTuple):
     """A message that can be seen, as retention looks at it."""
@@ -32,9 +35,9 @@ SeenFrom = cabc.Callable[[int], cabc.Iterator[Seen]]
 
 
 def encode(lines: cabc.Sequence[Line], state: State) -> bytes:
-    """Return the lines with the state on the last one."""
-    last = msgspec.structs.replace(lines[-1], state=state)
-    return b"".join(line.encoded() for line in (*lines[:-1], last))
+    """Return the lines with the state on the last one, or a line for the state alone."""
+    *before, last = lines or [Line(sequence=state.last)]
+    return b"".join(line.encoded() for line in (*before, msgspec.structs.replace(last, state=state)))
 
 
 def new_lines(entries: cabc.Sequence[Entry], first: int, key: str | None) -> list[Line]:
@@ -51,7 +54,7 @@ def repeat_keys(
     :param keys: with the sequences of their batches.
     """
     repeated = [Line(key=key, batch=sequence, sequence=state.last) for key, sequence in keys.items()]
-    return [*lines, *repeated] or [Line(sequence=state.last)], state.replace(unkeyed=0)
+    return [*lines, *repeated], state.replace(unkeyed=0)
 
 
 def after_batch(state: State, entries: cabc.Sequence[Entry], key: str | None, body: Body | None, now: float) -> State:
@@ -118,9 +121,12 @@ def are_keys_far(state: State) -> bool:
     return state.unkeyed > KEYS_KEPT
 
 
-def is_worth_rewriting(state: State, limit: int | None) -> bool:
-    """Tell whether so much has been removed that the space is taken back; the cost is spread over many batches."""
-    return state.skipped >= max(limit or 0, KEYS_KEPT)
+def is_worth_rewriting(state: State, limit: int | None, size: int) -> bool:
+    """Tell whether so much has been removed that the space is taken back; the cost is spread over many writes.
+
+    :param size: of the body, in bytes.
+    """
+    return state.skipped >= max(limit or 0, KEYS_KEPT) or state.noted > max(NOTES_KEPT, size // 2)
 
 
 def seen_in(body: Body | None, start: int, lines: cabc.Sequence[Line], entries: cabc.Sequence[Entry]) -> SeenFrom:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import functools
 import itertools
 import typing as t
 
 from ...errors import CorruptRecord
 from ...message import ChatMessage
 from ...values import clean
+from ..hiding import read_visible
 from .blocks import Blocks
 from .lines import identified
 from .lines import KEYED
@@ -19,6 +21,8 @@ from .lines import read_messages
 from .lines import State
 from .lines import summary
 from .names import ThreadFiles
+from .notes import Notes
+from .notes import read_notes
 
 KEYS_KEPT = 100
 """Two keys a turn, for the newest 50 turns."""
@@ -57,11 +61,36 @@ class Body:
         """Write after the last batch, in the place of a torn one; whole or not at all."""
         self._blocks.write(data, self.end)
 
-    def read(self, start: int, end: int) -> bytes:
-        return self._blocks.read(start, end)
+    def lasting(self, start: int) -> bytes:
+        """Return the lines from a line start on that are not outdated by the state."""
+        lines = ((text, read_line(text, self.files, offset)) for offset, text in self._blocks.forward(start, self.end))
+        return b"".join(text + b"\n" for text, line in lines if line.message or line.key)
 
-    def messages(self, limit: int | None, before: int | None, after: int | None) -> list[ChatMessage]:
-        """Return what :meth:`ChatMemoryPlugin.load_messages` returns."""
+    @functools.cached_property
+    def notes(self) -> Notes:
+        """What is told of the messages besides them."""
+        at = self.state.notes_at
+        if at is None:
+            return Notes()
+        for offset, text in self._blocks.forward(at, self.end):
+            return read_notes(read_line(text, self.files, offset), self.files).kept(self.state.shows)
+        raise CorruptRecord(f"the notes of {self.files.shown} are missing")
+
+    def messages(
+        self, limit: int | None = None, before: int | None = None, after: int | None = None, hidden: bool = False
+    ) -> list[ChatMessage]:
+        """Return what :meth:`HidesMessages.load_messages` returns."""
+        gaps = () if hidden else self.notes.lines.hidden
+        if not gaps:
+            return self._all(limit, before, after)
+        return read_visible(lambda *place: (self._all(*place), gaps), limit, before, after)
+
+    def shows(self, sequence: int) -> bool:
+        """Tell whether there is a message of this sequence that is visible."""
+        return [message.sequence for message in self.messages(1, before=sequence + 1)] == [sequence]
+
+    def _all(self, limit: int | None, before: int | None, after: int | None) -> list[ChatMessage]:
+        """Return messages of all lines."""
         start, end = self.state.offset, self.end
         if after is not None:
             start = self._find(after + 1, start, end)
@@ -100,8 +129,8 @@ class Body:
                 found.append((t.cast(str, line.key), _batch_of(line)))
         return dict(reversed(found))
 
-    def has_message(self, id: str) -> bool:
-        """Tell whether a message that can be seen has the id; what is asked for is new, mostly."""
+    def find(self, id: str) -> int | None:
+        """Return the sequence of the newest message with the id, in any line; what is asked for is new, mostly."""
         id = clean(id)
         mark = identified(id)
         checked = self.end
@@ -112,16 +141,17 @@ class Body:
                     continue
                 line = self._line_around(start, tail, found)
                 if self.state.shows(line.sequence) and summary(line, self.files).id == id:
-                    return True
+                    return line.sequence
             # The first line of the tail may be cut: it is looked at again.
             checked = start + tail.find(b"\n") + 1
-        return False
+        return None
 
     def newest_turn(self) -> str | None:
-        """Return the turn of the last line, if it has a message."""
+        """Return the turn of the newest message."""
         for offset, text in self._blocks.backward(self.end, self.state.offset):
             line = read_line(text, self.files, offset)
-            return summary(line, self.files).turn if line.message else None
+            if line.message:
+                return summary(line, self.files).turn
         return None
 
     def _committed(self) -> tuple[State, int]:

@@ -47,9 +47,9 @@ class Head(msgspec.Struct, frozen=True, omit_defaults=True):
     configuration: str | None = None
 
     @classmethod
-    def of(cls, scope: Scope, thread_id: str, state: State) -> Head:
+    def of(cls, scope: Scope, thread_id: str, state: State, title: str | None = None) -> Head:
         now = dt.datetime.fromtimestamp(state.at, dt.UTC)
-        return cls(thread_id, scope.owner, scope.chatbot, now, now, Totals(state.tokens, state.model))
+        return cls(thread_id, scope.owner, scope.chatbot, now, now, Totals(state.tokens, state.model), title)
 
     def updated(self, scope: Scope, state: State) -> Head:
         """Return the head after the thread was written as a whole, or moved."""

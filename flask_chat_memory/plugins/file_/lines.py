@@ -14,7 +14,7 @@ from ..records import LiveTurn
 from .names import ThreadFiles
 
 NOTHING = msgspec.Raw(b"")
-_UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class Live(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -48,6 +48,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     :param keyed: batches with a key.
     :param unkeyed: messages since the newest key.
     :param overlap: the newest message that came after another turn had come between it and its question.
+    :param notes_at: where the line begins that tells the notes, if there are any.
+    :param noted: bytes of notes since the body was last written as a whole.
     """
 
     at: float
@@ -63,6 +65,8 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     hidden: tuple[int, ...] = ()
     overlap: int = 0
     live: tuple[Live, ...] = ()
+    notes_at: t.Annotated[int, msgspec.Meta(ge=0)] | None = None
+    noted: int = 0
 
     def replace(self, **changes: t.Any) -> State:
         return msgspec.structs.replace(self, **changes)
@@ -77,13 +81,15 @@ class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     :param key: of the batch, on its first line. Stands first, so that it can be found without decoding.
     :param batch: where a key is only repeated, the sequence of its batch.
     :param state: on the last line of a batch: without it the batch is not there.
-    :param message: missing where only the key or the state is told. Stands last, for who reads the file.
+    :param notes: what is told of the messages of the thread besides them.
+    :param message: missing where anything else is told. Stands last, for who reads the file.
     """
 
     key: str | None = None
     batch: int = 0
     sequence: int
     state: State | None = None
+    notes: msgspec.Raw = NOTHING
     message: msgspec.Raw = NOTHING
 
     def encoded(self) -> bytes:
@@ -140,14 +146,14 @@ def read_line(line: bytes, files: ThreadFiles, offset: int) -> Line:
     """
     try:
         return _decode_line(line)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise CorruptRecord(f"{files.shown} at byte {offset} cannot be read") from error
 
 
 def summary(line: Line, files: ThreadFiles) -> Summary:
     try:
         return _decode_summary(line.message)
-    except _UNREADABLE as error:
+    except UNREADABLE as error:
         raise CorruptRecord(f"message {line.sequence} of {files.shown} cannot be read") from error
 
 

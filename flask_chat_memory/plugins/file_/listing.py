@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import abc
 import collections.abc as cabc
-import contextlib
 import functools
 import logging
 import os
 import typing as t
 
-from ...disk.files import DiskErrors
 from ...errors import CorruptRecord
 from .. import records
 from ..abilities import DescribesThreads
 from ..abilities import ListsThreads
 from ..abilities import PurgesThreads
-from ..base import Clock
-from ..options import PluginOptions
 from ..records import Position
 from ..records import Scope
 from ..records import ThreadChanges
@@ -25,29 +21,15 @@ from ..rules import check_changes
 from ..rules import check_range
 from ..rules import is_thread_id
 from ..rules import select_threads
-from .names import Names
+from .folder import InFolder
 from .names import ThreadFiles
 from .threads import Threads
-from .writing import Writer
 
 logger = logging.getLogger(__name__)
 
-T = t.TypeVar("T")
 
-
-class FileThreads(ListsThreads, DescribesThreads, PurgesThreads, abc.ABC):
+class FileThreads(InFolder, ListsThreads, DescribesThreads, PurgesThreads, abc.ABC):
     """The three abilities, for the plugin whose folder this is."""
-
-    _names: Names
-    _errors: DiskErrors
-    options: PluginOptions
-    clock: Clock
-
-    @abc.abstractmethod
-    def _read(self, scope: Scope, read: cabc.Callable[[Threads], T]) -> T: ...
-
-    @abc.abstractmethod
-    def _writing(self, *scopes: Scope) -> contextlib.AbstractContextManager[Writer]: ...
 
     def list_threads(
         self,

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import collections.abc as cabc
 import os
+
+import msgspec
 
 from ...disk import files as disk
 from ...errors import CorruptRecord
 from ..abilities import Reseals
 from ..records import Scope
 from . import heads
-from .lines import Entry
+from .appending import Batch
+from .lines import Live
 from .names import ThreadFiles
+from .notes import Marked
 from .threads import Thread
 from .writing import Writer
 
@@ -44,22 +49,40 @@ def _move_one(
         elif writer.running(thread):
             return True
         elif (into := _joined(writer, target, thread, current)) is not None:
-            messages = thread.body.messages(None, None, None)
+            messages, marks = thread.body.messages(), thread.body.notes.marks
             if reseal:
                 messages = reseal.messages(thread.thread_id, into, messages)
-            entries = Entry.all_of(messages)
-            writer.append(target, thread.thread_id, entries, key=f"adopt:{thread.thread_id}")
+                marks = _resealed(marks, thread.thread_id, into, reseal)
+            records = {id: mark.record() for id, mark in marks.items()}
+            writer.append(target, thread.thread_id, Batch(messages, key=f"adopt:{thread.thread_id}", marks=records))
             writer.remove(files)
             writer.forget_current(source, thread.thread_id)
         else:
             head = heads.read_head(thread.files).updated(target, thread.body.state)
             if reseal:
+                thread.live = _resealed_texts(thread, reseal)
                 if head.title is not None:
                     head = head.replace(title=reseal.title(thread.thread_id, head.title))
-                messages = thread.body.messages(None, None, None)
-                writer.exchange(thread, reseal.messages(thread.thread_id, thread.thread_id, messages))
+                messages = reseal.messages(thread.thread_id, thread.thread_id, thread.body.messages(hidden=True))
+                marks = _resealed(thread.body.notes.marks, thread.thread_id, thread.thread_id, reseal)
+                writer.exchange(thread, messages, marks)
             _rename(writer, source, target, thread, head, thread.thread_id == current)
     return False
+
+
+def _resealed_texts(thread: Thread, reseal: Reseals) -> tuple[Live, ...]:
+    """Return the turns that died, with what they told."""
+    return tuple(
+        msgspec.structs.replace(live, text=live.text and reseal.live_text(thread.thread_id, live.turn, live.text))
+        for live in thread.live
+    )
+
+
+def _resealed(marks: cabc.Mapping[str, Marked], old: str, new: str, reseal: Reseals) -> dict[str, Marked]:
+    return {
+        id: msgspec.structs.replace(mark, comment=mark.comment and reseal.comment(old, new, id, mark.comment))
+        for id, mark in marks.items()
+    }
 
 
 def _joined(writer: Writer, target: Scope, thread: Thread, current: str | None) -> str | None:

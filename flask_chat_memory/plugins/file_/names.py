@@ -6,7 +6,7 @@
     conversations/<scope>/<thread>.jsonl   the messages
     conversations/<scope>/<thread>.lease   until when its turns run
     conversations/<scope>/current.json     the scope's one ongoing thread
-    usage/<scope>.json                     what the answers have cost
+    usage/<scope>.jsonl                    what the answers have cost
     locks/00 ... locks/63
 """
 
@@ -64,7 +64,7 @@ class Names:
         return f"{self.folder(scope)}/current.json"
 
     def usage(self, scope: Scope) -> str:
-        return f"{self._usage}/{scope_name(scope)}.json"
+        return f"{self._usage}/{scope_name(scope)}.jsonl"
 
     def thread(self, scope: Scope, thread_id: str) -> ThreadFiles:
         return ThreadFiles(self.folder(scope), _digest(thread_id))

@@ -89,17 +89,19 @@ class Threads:
     def running(self, thread: Thread) -> list[Live]:
         return [live for live in thread.live if live.lease > self.now]
 
-    def create(self, scope: Scope, thread_id: str, lines: cabc.Sequence[Line], state: State) -> None:
+    def create(
+        self, scope: Scope, thread_id: str, lines: cabc.Sequence[Line], state: State, title: str | None = None
+    ) -> None:
         """Make a thread in the place of whatever was left of one."""
         files = self.names.thread(scope, thread_id)
         self.remove(files)
         disk.make_folder(files.folder)
         try:
-            heads.write(files.head, heads.Head.of(scope, thread_id, state))
+            heads.write(files.head, heads.Head.of(scope, thread_id, state, title))
             # Until the thread is there the entry counts as none, so this cannot leave a thread without it.
             self.make_current(scope, thread_id)
             disk.sync_folder(files.folder)
-            disk.replace_file(files.body, encode(lines or [Line(sequence=state.last)], state))
+            disk.replace_file(files.body, encode(lines, state))
             disk.sync_folder(files.folder)
         except BaseException:
             with contextlib.suppress(OSError):

@@ -1,13 +1,14 @@
 """What the answers of a scope have cost: a file of its own, which no thread takes with it.
 
-It is written before the answer is, and remembers which answers it has counted: one that a crash has kept from the disk
-is not counted again when it comes.
+Its first line holds the sums, each line after that an answer that came since. A line is written before the answer is,
+and tells which answer it has counted: one that a crash has kept from the disk is not counted again when it comes.
 """
 
 from __future__ import annotations
 
 import abc
 import collections.abc as cabc
+import contextlib
 import datetime as dt
 import hashlib
 import logging
@@ -29,28 +30,45 @@ from ..counting import select_days
 from ..counting import usage_day
 from ..records import Scope
 from ..records import UsageDay
+from .blocks import Blocks
+from .lines import UNREADABLE
 from .names import Names
 
 logger = logging.getLogger(__name__)
 
 ANSWERS_KEPT = 50
+LINES_KEPT = 4 * ANSWERS_KEPT
+"""Lines of answers that are worth no rewriting."""
+
+Models = dict[str, dict[str, int]]
+"""Model -> what is counted -> number."""
+
+
+class Spent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an answer has cost.
+
+    :param answer: a digest of its thread and its key, if it has one.
+    """
+
+    answer: str = ""
+    day: str
+    models: Models
 
 
 class Ledger(msgspec.Struct, frozen=True):
-    """The file.
-
-    :param days: day -> model -> what is counted -> number.
-    :param answers: digests of the newest answers that are counted.
-    """
+    """What all answers have cost, by day."""
 
     owner: str
     chatbot: str
-    days: dict[str, dict[str, dict[str, int]]] = {}
-    answers: list[str] = []
+    days: dict[str, Models] = {}
 
     def counts(self, day: str, model: str) -> Counts:
-        numbers = self.days.get(day, {}).get(model, {})
-        return tuple(numbers.get(name, 0) for name in COUNTED)
+        return _counts(self.days.get(day, {}).get(model, {}))
+
+    def add(self, spent: Spent) -> None:
+        models = self.days.setdefault(spent.day, {})
+        for model, numbers in spent.models.items():
+            models[model] = _numbers(plus(self.counts(spent.day, model), _counts(numbers)))
 
 
 def read(names: Names, scope: Scope) -> Ledger:
@@ -60,12 +78,7 @@ def read(names: Names, scope: Scope) -> Ledger:
     """
     path = names.usage(scope)
     data = disk.read_file(path)
-    if data is None:
-        return Ledger(scope.owner, scope.chatbot)
-    try:
-        return msgspec.json.decode(data, type=Ledger)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise CorruptRecord(f"usage/{os.path.basename(path)} cannot be read") from error
+    return Ledger(scope.owner, scope.chatbot) if data is None else _sums(data[: data.rfind(b"\n") + 1], path)
 
 
 def add(
@@ -77,24 +90,68 @@ def add(
     """
     if not answer:
         return
+    digest = "" if key is None else hashlib.blake2b(f"{thread_id}\0{key}".encode(), digest_size=16).hexdigest()
+    models = {model: _numbers(counts) for model, counts in counts_of(answer).items()}
+    line = _encode(Spent(answer=digest, day=day_of(now), models=models)) + b"\n"
+    path = names.usage(scope)
     try:
-        ledger = read(names, scope)
+        _add(path, line, digest)
+    except FileNotFoundError:
+        disk.make_folder(os.path.dirname(path))
+        _replace(path, _encode(Ledger(scope.owner, scope.chatbot)) + b"\n" + line)
     except CorruptRecord as error:
         logger.error("an answer is not counted: %s", error)
-        return
-    name = hashlib.blake2b(f"{thread_id}\0{key}".encode(), digest_size=16).hexdigest()
-    if key is not None and name in ledger.answers:
-        return
-    day = day_of(now)
-    models = dict(ledger.days.get(day, {}))
-    for model, more in counts_of(answer).items():
-        models[model] = dict(zip(COUNTED, plus(ledger.counts(day, model), more), strict=True))
-    answers = [*ledger.answers, name][-ANSWERS_KEPT:]
-    path = names.usage(scope)
-    disk.make_folder(os.path.dirname(path))
-    text = msgspec.json.encode(Ledger(scope.owner, scope.chatbot, {**ledger.days, day: models}, answers))
-    disk.replace_file(path, msgspec.json.format(text, indent=2) + b"\n")
+
+
+def _add(path: str, line: bytes, digest: str) -> None:
+    """Write a line, in the place of a torn one, unless the answer is counted already."""
+    with contextlib.closing(Blocks(path, writing=True)) as blocks:
+        end = blocks.newline_before(blocks.size)
+        data = blocks.read(0, end)
+        if not data:
+            raise _corrupt(path)
+        if digest and f'"answer":"{digest}"'.encode() in data:
+            return
+        if data.count(b"\n") <= LINES_KEPT:
+            blocks.write(line, end)
+            return
+    lines = data.splitlines(keepends=True)
+    sums = _sums(b"".join(lines[:-ANSWERS_KEPT]), path)
+    _replace(path, b"".join([_encode(sums), b"\n", *lines[-ANSWERS_KEPT:], line]))
+
+
+def _sums(data: bytes, path: str) -> Ledger:
+    """Add up the lines of a ledger."""
+    sums, _, lines = data.partition(b"\n")
+    try:
+        ledger = _decode(sums)
+        for spent in _decode_spent(lines):
+            ledger.add(spent)
+    except UNREADABLE as error:
+        raise _corrupt(path) from error
+    return ledger
+
+
+def _replace(path: str, data: bytes) -> None:
+    disk.replace_file(path, data)
     disk.sync_folder(os.path.dirname(path))
+
+
+def _corrupt(path: str) -> CorruptRecord:
+    return CorruptRecord(f"usage/{os.path.basename(path)} cannot be read")
+
+
+def _counts(numbers: cabc.Mapping[str, int]) -> Counts:
+    return tuple(numbers.get(name, 0) for name in COUNTED)
+
+
+def _numbers(counts: Counts) -> dict[str, int]:
+    return dict(zip(COUNTED, counts, strict=True))
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Ledger).decode
+_decode_spent = msgspec.json.Decoder(Spent).decode_lines
 
 
 class FileUsage(CountsUsage, abc.ABC):

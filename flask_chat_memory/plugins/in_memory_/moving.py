@@ -43,10 +43,9 @@ class InMemoryMoves(Appending, MovesThreads):
         if reseal:
             messages = reseal.messages(thread_id, into, messages)
             marks = _resealed_marks(marks, thread_id, into, reseal)
-        seen = {message.id for message in messages}
         self._append(target, into, messages, key=f"adopt:{thread_id}")
         joined = self._threads.of_scopes[target][into]
-        joined.marks = {id: mark for id, mark in marks.items() if id in seen} | joined.marks
+        joined.marks = marks | joined.marks
         joined.drop_marks()
         self._threads.remove(source, thread_id)
 

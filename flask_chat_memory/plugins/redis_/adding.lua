@@ -57,6 +57,7 @@ local function trim(thread)
         local id, turn = message.id, message.turn
         if type(id) == 'string' and tonumber(redis.call('HGET', found, 'm:' .. id)) == tonumber(member:sub(1, 16)) then
             redis.call('HDEL', found, 'm:' .. id)
+            redis.call('HDEL', thread.key .. ':marks', id)
         end
         return type(turn) == 'string' and turn or nil
     end

@@ -1,4 +1,8 @@
 -- Adds a batch; begins or ends a turn with it. Returns {thread id, sequence, 1 if the key was known}, or nothing.
+--
+-- Where the lines of the thread may change with it, given.lines are those that it has afterwards, if given.seen is what was
+-- written last. Else nothing is done, and behind {thread id, 0, 0} stands what the lines are to be made of: what was written
+-- last, the highest sequence, that of the question which is answered or replaced, the lines.
 
 local names = {'k:' .. (given.key or ''), 'm:' .. (given.reply_to or '')}
 local thread = look(given.digest, names)
@@ -39,6 +43,9 @@ if thread.alive and known and given.key then
     only_end()
     return {thread.head[ID], tonumber(known), is_ours(tonumber(known)) and 0 or 1}
 end
+if given.replaces and not (thread.alive and thread.digest == given.digest and has(thread, given.replaces)) then
+    return {given.id, 0, 0}
+end
 if #given.usage > 0 then
     redis.call('HLEN', index .. ':usage')
 end
@@ -58,9 +65,19 @@ end
 if given.only_into and given.only_into ~= goal then
     return {goal, 0, 0}
 end
+if given.replaces or (given.reply_to and thread.head[LINES]) then
+    if thread.head[NONCE] ~= given.seen then
+        local question = given.replaces or tonumber(answered)
+        return {goal, 0, 0, thread.head[NONCE], thread.head[SEQUENCE], question, thread.head[LINES] or false}
+    end
+    thread.head[LINES] = given.lines
+end
 if not thread.alive then
     open(thread, superfluous(thread.digest))
     current = find_current(thread)
+    if given.title then
+        redis.call('HSET', thread.key .. ':about', 'title', given.title)
+    end
 end
 touch(thread, true, current)
 local first = add(thread, given.messages, given.key)

@@ -7,4 +7,5 @@ if thread.alive then
     empty(thread)
     thread.head[LIVE] = {}
     close(thread)
+    drop_marks(thread)
 end

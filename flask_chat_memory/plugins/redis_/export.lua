@@ -1,5 +1,5 @@
--- Returns all that a thread holds, {messages and head, fields of "about", keys with sequences}; 1 if a turn is running;
--- nothing if it is gone.
+-- Returns all that a thread holds, {messages and head, fields of "about", keys with sequences, marks}; 1 if a turn is
+-- running; nothing if it is gone.
 
 local thread = look(given.digest)
 if not thread.alive then
@@ -17,4 +17,5 @@ return {
     redis.call('LRANGE', thread.key .. ':messages', 0, -1),
     redis.call('HGETALL', thread.key .. ':about'),
     keys,
+    redis.call('HGETALL', thread.key .. ':marks'),
 }

@@ -11,6 +11,7 @@
 --   <index>:<digest>:found     hash: "m:" and the id of a message -> sequence; "t:" and a turn -> sequences;
 --                              "k:" and an append key -> sequence of its batch; "o:" and a number -> key, in their order
 --   <index>:<digest>:about     hash: what appends neither read nor write
+--   <index>:<digest>:marks     hash: id of a message -> its mark, JSON
 --
 -- Times are UNIX seconds by the clock of the caller; they come as text, too, for to format a float so that it survives is
 -- slow. Nothing depends on that of the server but when keys are dropped.
@@ -21,7 +22,8 @@ local now = given.now
 
 -- The head is packed as an array, which is read and written faster than names are. LEASE is the latest of the live
 -- records, turn -> {lease, sequence of the question, ids, text so far, whether its stop is wanted}; QUESTION is the newest
--- one's sequence, or 0; KEYS_GIVEN is how many there were so far; DEADLINE is -1 for none, 0 for one that is yet to be set.
+-- one's sequence, or 0; KEYS_GIVEN is how many there were so far; DEADLINE is -1 for none, 0 for one that is yet to be set;
+-- LINES is JSON, which no script looks into, and absent from a thread of one line. NONCE tells what was written last.
 local ACTIVE, LEASE, ID, SEQUENCE, TOKENS, NONCE, BATCH, BORN = 1, 2, 3, 4, 5, 6, 7, 8
-local QUESTION, KEYS_GIVEN, DEADLINE, LIVE = 9, 10, 11, 12
+local QUESTION, KEYS_GIVEN, DEADLINE, LIVE, LINES = 9, 10, 11, 12, 13
 local TEXT, STOP = 4, 5

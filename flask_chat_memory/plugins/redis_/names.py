@@ -7,7 +7,7 @@ import hashlib
 from ..records import Scope
 
 _HEX = "[0-9a-f]" * 32
-PARTS = {":messages": "list", ":found": "hash", ":about": "hash"}
+PARTS = {":messages": "list", ":found": "hash", ":about": "hash", ":marks": "hash"}
 """What follows the name of a thread in those of its keys, and the type that each has."""
 
 

@@ -1,4 +1,4 @@
-"""Messages as the scripts take them, and as they give them back."""
+"""Messages, and what belongs to a thread, as the scripts take them and as they give them back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import msgspec
 
 from ...errors import CorruptRecord
 from ...message import ChatMessage
+from ..lines import Lines
 from ..records import LiveTurn
+from ..records import Mark
 from ..rules import consumed
 
 _SEQUENCE = 16
@@ -29,10 +31,18 @@ class Head(msgspec.Struct, array_like=True):
     nonce: str
     batch: int
     born: str
+    question: int
+    keys_given: int
+    deadline: int
+    live: msgspec.Raw
+    lines: str | None = None
 
 
 _decode_head = msgspec.msgpack.Decoder(Head).decode
-_decode_live = msgspec.msgpack.Decoder(Live).decode
+# Lua does not tell an empty table from an empty array.
+_decode_live = msgspec.msgpack.Decoder(Live | list[None]).decode
+
+_decode_mark = msgspec.json.Decoder(Mark).decode
 
 MAX_SEQUENCE = 2**53
 """The numbers of Lua are doubles, which are exact up to here."""
@@ -97,16 +107,55 @@ def unpack_head(element: bytes, name: str) -> Head:
         raise CorruptRecord(f"Redis at {name!r}: a stored thread has no head") from error
 
 
-def unpack_live(packed: bytes, name: str) -> list[LiveTurn]:
-    """Return the live records of a thread in the order of their questions.
+def unpack_live(packed: bytes, name: str) -> Live:
+    """Return the live records of a thread.
 
     :param name: of the thread, as its keys begin, for errors.
     :raises CorruptRecord: if they cannot be read.
     """
-    if not packed:
-        return []
     try:
-        records = sorted(_decode_live(packed).items(), key=lambda item: item[1][1])
-        return [LiveTurn(turn, *ids, float(lease), text, stop) for turn, (lease, _, ids, text, stop) in records]
+        found = _decode_live(packed)
     except msgspec.DecodeError as error:
         raise CorruptRecord(f"Redis at {name!r}: the live records of a thread cannot be read") from error
+    return found if isinstance(found, dict) else {}
+
+
+def live_turns_of(live: Live) -> list[LiveTurn]:
+    """Return live records in the order of their questions."""
+    records = sorted(live.items(), key=lambda item: item[1][1])
+    return [LiveTurn(turn, *ids, float(lease), text, stop) for turn, (lease, _, ids, text, stop) in records]
+
+
+def unpack_lines(lines: str | bytes | None, name: str) -> Lines:
+    """Return the lines of a thread.
+
+    :param name: of the thread, as its keys begin, for errors.
+    :raises CorruptRecord: if they cannot be read.
+    """
+    try:
+        return Lines.from_json(lines)
+    except msgspec.MsgspecError as error:
+        raise CorruptRecord(f"Redis at {name!r}: the lines of a thread cannot be read") from error
+
+
+def pack_mark(mark: Mark) -> str:
+    """Return the JSON of a mark."""
+    return msgspec.json.encode(mark).decode()
+
+
+def unpack_marks(fields: cabc.Iterable[bytes], name: str) -> dict[str, Mark]:
+    """Return the marks of a thread by the ids of their messages.
+
+    :param fields: ids, each with the JSON of its mark behind it.
+    :param name: of the thread, as its keys begin, for errors.
+    :raises CorruptRecord: if they cannot be read.
+    """
+    try:
+        return {id.decode(): _decode_mark(mark) for id, mark in pairs(fields)}
+    except (msgspec.MsgspecError, ValueError) as error:
+        raise CorruptRecord(f"Redis at {name!r}: a mark of a thread cannot be read") from error
+
+
+def pairs(flat: cabc.Iterable[bytes]) -> cabc.Iterator[tuple[bytes, bytes]]:
+    """Give the fields of a hash with their values."""
+    return zip(*[iter(flat)] * 2, strict=True)

@@ -9,12 +9,13 @@ repeat
     local turn = #batch > 0 and batch[1][3] or nil
     local ongoing = redis.call('GET', index .. ':current')
     local packed, other = redis.call('LINDEX', messages, '-1'), nil
-    if not packed or not ongoing or #batch == 0 or #batch > 100 or (given.only_into or given.id) ~= given.id then
+    if not packed or not ongoing or #batch == 0 or #batch > 100 or (given.only_into or given.id) ~= given.id
+        or given.replaces then
         break
     end
     local readable, head = pcall(cmsgpack.unpack, packed)
     if not readable or type(head) ~= 'table' or type(head[LIVE]) ~= 'table' or head[NONCE] == given.nonce
-        or (head[ACTIVE] < given.cutoff and head[LEASE] <= now) then
+        or (head[ACTIVE] < given.cutoff and head[LEASE] <= now) or (head[LINES] and given.reply_to) then
         break
     end
     if ongoing ~= digest then

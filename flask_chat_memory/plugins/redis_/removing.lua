@@ -5,7 +5,7 @@ local function remove(digest)
     -- A key of another type ends this here.
     redis.call('HLEN', key .. ':found')
     redis.call('ZREM', index, digest)
-    redis.call('UNLINK', key .. ':messages', key .. ':found', key .. ':about')
+    redis.call('UNLINK', key .. ':messages', key .. ':found', key .. ':about', key .. ':marks')
     if current == digest then
         redis.call('DEL', index .. ':current')
     end

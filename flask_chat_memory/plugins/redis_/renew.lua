@@ -1,5 +1,5 @@
 -- Extends leases and keeps texts. Each of KEYS is the index of a scope; given.turns has a {digest, turn, text or nil} for
--- each. Returns the turns whose stop is wanted. One that fails does not keep the others from being renewed.
+-- each. Returns the turns whose stop is wanted, and those that are gone. One that fails does not keep the others from being renewed.
 
 local failure, unwanted = nil, {}
 for place, name in ipairs(KEYS) do
@@ -14,9 +14,9 @@ for place, name in ipairs(KEYS) do
             record[1] = given.lease
             record[TEXT] = text or record[TEXT]
             close(thread)
-            if record[STOP] then
-                unwanted[#unwanted + 1] = turn
-            end
+        end
+        if not record or record[STOP] then
+            unwanted[#unwanted + 1] = turn
         end
     end)
     if not done then

@@ -19,3 +19,4 @@ end
 put(thread, given.messages, sequences)
 thread.head[TOKENS] = given.tokens
 close(thread)
+drop_marks(thread)

@@ -28,6 +28,9 @@ class Script:
 
 LOAD = Script("load", READS)
 LIVE = Script("live", READS)
+LINES = Script("lines", WRITES)
+MARK = Script("mark", WRITES)
+MARKS = Script("marks", READS)
 APPEND = Script("append", ("head", "quick", *ADDS[1:]))
 REPLACE = Script("replace", WRITES)
 CLEAR = Script("clear", WRITES)

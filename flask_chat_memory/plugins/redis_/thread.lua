@@ -55,3 +55,11 @@ local function place_of(messages, count, sequence)
     end
     return low
 end
+
+-- Tells whether a thread has a message of a sequence.
+local function has(thread, sequence)
+    local messages = thread.key .. ':messages'
+    local count = redis.call('LLEN', messages) - 1
+    local place = place_of(messages, count, sequence)
+    return place < count and tonumber(redis.call('LINDEX', messages, place):sub(1, 16)) == sequence
+end

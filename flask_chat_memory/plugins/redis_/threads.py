@@ -18,31 +18,21 @@ from ..records import Thread
 from ..records import ThreadChanges
 from ..rules import check_changes
 from ..rules import check_range
-from ..rules import is_thread_id
 from . import scripts
+from .calling import RedisCalls
 from .names import thread_digest
 from .names import thread_of
 from .names import threads_pattern
 from .packing import bounded
 from .packing import Head
 from .packing import unpack_head
-from .server import Server
 
 _log = logging.getLogger(__name__)
 _GONE = 0
 
 
-class RedisThreads(ListsThreads, DescribesThreads, PurgesThreads, abc.ABC):
-    """The three abilities, for the plugin whose server this is."""
-
-    _server: Server
-    _prefix: str
-
-    @abc.abstractmethod
-    def _times(self) -> dict[str, t.Any]: ...
-
-    @abc.abstractmethod
-    def _index(self, scope: Scope) -> str: ...
+class RedisThreads(RedisCalls, ListsThreads, DescribesThreads, PurgesThreads, abc.ABC):
+    """The three abilities."""
 
     def list_threads(
         self,
@@ -91,14 +81,6 @@ class RedisThreads(ListsThreads, DescribesThreads, PurgesThreads, abc.ABC):
 
     def purge_thread(self, scope: Scope, thread_id: str, before: float) -> int | None:
         return t.cast("int | None", self._run(scripts.PURGE, scope, thread_id, before=float(before)))
-
-    def _run(
-        self, script: scripts.Script, scope: Scope, thread_id: str, *, repeatable: bool = False, **given: t.Any
-    ) -> t.Any:
-        if not is_thread_id(thread_id):
-            return None
-        given |= {**self._times(), "digest": thread_digest(thread_id)}
-        return self._server.run(script, self._index(scope), given, repeatable=repeatable)
 
 
 def _readable(index: str, packed: t.Any) -> cabc.Iterator[tuple[Scope, Thread]]:

@@ -17,7 +17,7 @@ from ..counting import usage_day
 from ..records import Scope
 from ..records import UsageDay
 from . import scripts
-from .server import Server
+from .calling import RedisCalls
 
 
 def usage_fields(answer: cabc.Sequence[ChatMessage], now: float) -> list[str]:
@@ -31,13 +31,8 @@ def usage_fields(answer: cabc.Sequence[ChatMessage], now: float) -> list[str]:
     return fields
 
 
-class RedisUsage(CountsUsage, abc.ABC):
-    """The ability, for the plugin whose server this is."""
-
-    _server: Server
-
-    @abc.abstractmethod
-    def _index(self, scope: Scope) -> str: ...
+class RedisUsage(RedisCalls, CountsUsage, abc.ABC):
+    """The ability."""
 
     def list_usage(self, scope: Scope, *, since: dt.date | None = None, until: dt.date | None = None) -> list[UsageDay]:
         found = iter(self._server.run(scripts.USAGE, self._index(scope), {}, repeatable=True))

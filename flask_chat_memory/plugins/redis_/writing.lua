@@ -3,7 +3,7 @@
 -- A script that fails half-way is not undone. So each first reads every key that it is going to write, by look() and
 -- find_current(), where a key of another type ends it; the index, which it does not read, is what it writes first.
 
-local PARTS = {':messages', ':found', ':about'}
+local PARTS = {':messages', ':found', ':about', ':marks'}
 
 -- Returns a thread with all that decides what may be done with it.
 --
@@ -15,6 +15,7 @@ local function look(digest, names)
     else
         redis.call('HLEN', key .. ':found')
     end
+    redis.call('HLEN', key .. ':marks')
     if not head then
         redis.call('HLEN', key .. ':about')
     end
@@ -110,13 +111,13 @@ local function open(thread, victims)
     thread.alive, thread.stored = true, false
 end
 
--- Removes the messages of a thread.
+-- Removes the messages of a thread, and the lines that they made.
 local function empty(thread)
     local known = keys_of(thread)
     redis.call('UNLINK', thread.key .. ':messages', thread.key .. ':found')
     local head = thread.head
     thread.fields, thread.stored = {'born', head[BORN]}, false
-    head[TOKENS], head[QUESTION], head[DEADLINE], head[KEYS_GIVEN] = 0, 0, 0, 0
+    head[TOKENS], head[QUESTION], head[DEADLINE], head[KEYS_GIVEN], head[LINES] = 0, 0, 0, 0, nil
     for _, key in ipairs(known) do
         remember(thread, unpack(key))
     end
@@ -178,6 +179,7 @@ local function set_deadline(thread)
     local deadline = redis.call('PEXPIRETIME', thread.key .. ':messages')
     redis.call('PEXPIREAT', thread.key .. ':found', deadline)
     redis.call('PEXPIREAT', thread.key .. ':about', deadline)
+    redis.call('PEXPIREAT', thread.key .. ':marks', deadline)
     for _, key in ipairs(scope) do
         if redis.call('PEXPIRETIME', key) < deadline then
             redis.call('PEXPIREAT', key, deadline)
@@ -206,6 +208,16 @@ local function close(thread)
     end
     if head[DEADLINE] ~= before then
         set_deadline(thread)
+    end
+end
+
+-- Removes the marks of messages that a thread, which is closed, does not have.
+local function drop_marks(thread)
+    local marks, found = thread.key .. ':marks', thread.key .. ':found'
+    for _, id in ipairs(redis.call('HKEYS', marks)) do
+        if redis.call('HEXISTS', found, 'm:' .. id) == 0 then
+            redis.call('HDEL', marks, id)
+        end
     end
 end
 

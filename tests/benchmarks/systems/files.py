@@ -83,7 +83,9 @@ class OurFile(PluginSystem):
         self.plugin = FilePlugin({"folder": str(folder)})
         super().__init__(self.plugin, length)
         [self._body] = (
-            path for path in folder.rglob("*.jsonl") if f'"{OWNER}"' in path.with_suffix(".json").read_text()
+            path
+            for path in folder.glob("conversations/*/*.jsonl")
+            if f'"{OWNER}"' in path.with_suffix(".json").read_text()
         )
         self._size = os.path.getsize(self._body)
 
