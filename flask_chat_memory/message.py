@@ -243,8 +243,8 @@ class ChatMessage:
         return encode(outline(self._known))
 
     def outlined(self, content: str) -> ChatMessage:
-        """Return the message with what a plugin needs to know of it, and another content."""
-        return self._of((outline(self._known, content), None), self._sequence, self._append_key)
+        """Return the message with what a plugin needs to know of it, and a content that is no text to search."""
+        return OutlinedMessage._of((outline(self._known, content), None), self._sequence, self._append_key)
 
     def to_openai(self) -> dict[str, t.Any]:
         """Return the dict that providers of the OpenAI kind accept: the public keys that are set, nothing else."""
@@ -290,6 +290,10 @@ class ChatMessage:
     def __repr__(self) -> str:
         # Without the text: a repr ends in logs and tracebacks.
         return f"<ChatMessage {self.role} id={self.id} sequence={self._sequence} characters={len(self.text)}>"
+
+
+class OutlinedMessage(ChatMessage):
+    """A message whose content says nothing to the plugin that keeps it."""
 
 
 def timestamp(seconds: float) -> str:

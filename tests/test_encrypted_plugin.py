@@ -6,6 +6,7 @@ import base64
 import copy
 import os
 import pathlib
+import sqlite3
 import typing as t
 
 import pytest
@@ -536,3 +537,14 @@ def test_a_plugin_that_nobody_uses_closes_what_it_wraps() -> None:
 def test_a_purge_goes_by_what_is_in_clear() -> None:
     plugin, _ = with_title()
     assert list(plugin.purge_threads(plugin.clock() + 1)) == [Purged(3, 3)]
+
+
+def test_nothing_of_what_is_encrypted_stands_in_the_column_that_is_searched(tmp_path: pathlib.Path) -> None:
+    url = f"sqlite:///{tmp_path}/chat.db"
+    plugin = encrypted("sqlalchemy", {"url": url})
+    plugin.append_messages(OWNER, THREAD, [ChatMessage("user", "Hello"), ChatMessage("assistant", "Hi")], key="1")
+    plugin.save_messages(OWNER, "other", plugin.load_messages(OWNER, THREAD))
+    with sqlite3.connect(tmp_path / "chat.db") as connection:
+        assert connection.execute("SELECT DISTINCT folded FROM chat_memory_message").fetchall() == [(None,)]
+    connection.close()
+    plugin.close()

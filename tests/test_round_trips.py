@@ -11,10 +11,7 @@ import typing as t
 import pytest
 import redis
 
-from flask_chat_memory import ChatMessage
-from flask_chat_memory import LiveTurn
 from flask_chat_memory import Scope
-from flask_chat_memory.live import LEASE
 from flask_chat_memory.live import LeaseKeeper
 from flask_chat_memory.live import leases
 
@@ -141,16 +138,3 @@ def test_an_edit_looks_for_its_question_first(site: Site, trips: list[str]) -> N
     conversation.edit(str(question.id), "that")
     # A script of Redis tells the lines that there are, and is then given those that it is to store.
     assert len(trips) == {"sqlalchemy": 3, "redis": 4}[site.plugin.id]
-
-
-@pytest.mark.parametrize("site", ["sqlalchemy", "postgresql"], indirect=True)
-def test_a_question_is_stored_with_its_record_and_the_title_of_its_thread_in_one_round_trip(
-    site: Site, trips: list[str]
-) -> None:
-    scope, plugin = Scope("user:2"), site.plugin
-    question = ChatMessage("user", "hi", id="q-1", turn="t-1")
-    live = LiveTurn("t-1", "q-1", "a-1", plugin.clock() + LEASE)
-    plugin.start_turn(scope, "thread-1", question, key="question:1", live=live, title="The title")
-    assert len(trips) == 1
-    assert plugin.find_thread(scope, "thread-1").title == "The title"
-    assert plugin.live_turns(scope, "thread-1") == [live]

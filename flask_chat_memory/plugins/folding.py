@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 from ..message import ChatMessage
+from ..message import OutlinedMessage
 
 
 def fold(text: str) -> str:
@@ -21,4 +22,6 @@ def fold(text: str) -> str:
 
 def searched_text(message: ChatMessage) -> str | None:
     """Return what a search looks at: the folded text of a question or an answer; None if there is none."""
-    return fold(message.text) or None if message.role in ("user", "assistant") else None
+    if message.role not in ("user", "assistant") or isinstance(message, OutlinedMessage):
+        return None
+    return fold(message.text) or None
