@@ -262,7 +262,7 @@ class ChatMemory(SiteFunctions, Accounts, Remembering, Forgetting):
 
     def _summarising(self, app: flask.Flask, chatbot: ChatbotSettings) -> Summarising | None:
         coverage = coverage_of(chatbot.short_term)
-        if coverage is None:
+        if coverage is None or self.settings.storages["summaries"] is None:
             return None
         self._redacting()  # Refused here rather than in the background.
         summarizer = self._summarizers.of_chatbot(chatbot.name, self.settings)
