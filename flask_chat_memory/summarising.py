@@ -161,7 +161,7 @@ class Summarising:
             messages = _after(place, former, limit)
             settled = settle(place, messages)
             if settled.ended:
-                continue
+                messages = _after(place, former, limit)
             is_all = len(messages) < limit
             if is_all and self.coverage.tokens(messages) <= least:
                 return []
