@@ -11,6 +11,7 @@ import msgspec
 
 from .accounts import Accounts
 from .adoption import adopt_after_login
+from .condensing import Condensation
 from .config import ChatbotSettings
 from .config import read_settings
 from .config import Settings
@@ -270,9 +271,11 @@ class ChatMemory(SiteFunctions, Accounts, Remembering, Forgetting):
         return Summarising(
             summaries=Summaries(self.storage("summaries")),
             coverage=coverage,
-            summarize=plain_function(app, summarizer) if summarizer else lead,
-            extract=plain_function(app, extractor) if extractor else statements,
-            redact=self.redact,
+            condense=Condensation(
+                summarize=plain_function(app, summarizer) if summarizer else lead,
+                extract=plain_function(app, extractor) if extractor else statements,
+                redact=self.redact,
+            ),
             context=app.app_context,
         )
 
