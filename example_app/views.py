@@ -24,7 +24,14 @@ def index() -> str:
     """Show the chat."""
     conversation = flask.current_app.extensions["chat_memory"].conversation(CHATBOT)
     has_many = conversation.threads == "many"
-    return flask.render_template("index.html", on_server=conversation.mode == "server", has_many=has_many)
+    questions = (message for message in reversed(conversation.history(20)) if message.role == "user")
+    return flask.render_template(
+        "index.html",
+        on_server=conversation.mode == "server",
+        has_many=has_many,
+        summary=conversation.summary,
+        view=next((question.metadata.get("view") for question in questions), None),
+    )
 
 
 def login() -> flask.typing.ResponseReturnValue:

@@ -11,6 +11,7 @@ import msgspec
 
 from .accounts import Accounts
 from .adoption import adopt_after_login
+from .condensing import Condensation
 from .config import ChatbotSettings
 from .config import read_settings
 from .config import Settings
@@ -262,7 +263,7 @@ class ChatMemory(SiteFunctions, Accounts, Remembering, Forgetting):
 
     def _summarising(self, app: flask.Flask, chatbot: ChatbotSettings) -> Summarising | None:
         coverage = coverage_of(chatbot.short_term)
-        if coverage is None:
+        if coverage is None or self.settings.storages["summaries"] is None:
             return None
         self._redacting()  # Refused here rather than in the background.
         summarizer = self._summarizers.of_chatbot(chatbot.name, self.settings)
@@ -270,9 +271,11 @@ class ChatMemory(SiteFunctions, Accounts, Remembering, Forgetting):
         return Summarising(
             summaries=Summaries(self.storage("summaries")),
             coverage=coverage,
-            summarize=plain_function(app, summarizer) if summarizer else lead,
-            extract=plain_function(app, extractor) if extractor else statements,
-            redact=self.redact,
+            condense=Condensation(
+                summarize=plain_function(app, summarizer) if summarizer else lead,
+                extract=plain_function(app, extractor) if extractor else statements,
+                redact=self.redact,
+            ),
             context=app.app_context,
         )
 

@@ -7,12 +7,12 @@ import collections.abc as cabc
 import inspect
 import typing as t
 
+from .condensing import FactExtractor
+from .condensing import Summarizer
 from .config import Settings
 from .errors import ConfigurationError
 from .provider import check_function
 from .provider import Provider
-from .summarising import FactExtractor
-from .summarising import Summarizer
 from .titles import TitleFunction
 from .turns import BeforeTurn
 

@@ -47,8 +47,8 @@ class OwnSummary(Located):
     def _required(self) -> Summarising:
         if self._summarising is None:
             raise ConfigurationError(
-                f"chatbot {self.chatbot!r} has no summaries: give it a plugin, and "
-                "{'type': 'hierarchical'} as its short-term memory"
+                f"chatbot {self.chatbot!r} has no summaries: give it a plugin, a storage for the domain 'summaries', "
+                "and {'type': 'hierarchical'} as its short-term memory"
             )
         return self._summarising
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import collections.abc as cabc
 import contextlib
 import dataclasses
@@ -12,45 +11,25 @@ import threading
 import typing as t
 
 from .claims import Claim
+from .condensing import Condensation
 from .live import settle
 from .message import ChatMessage
 from .message import timestamp
 from .place import Place
 from .plugins.abilities import KeepsLiveTurns
 from .plugins.rules import sequence_of
-from .redaction import RedactionFunction
 from .short_term.coverage import Coverage
-from .short_term.extract import lead
-from .short_term.extract import statements
-from .short_term.summary import merged
 from .short_term.summary import Summary
-from .short_term.view import by_turn
 from .storage.rules import stored_time
 from .summaries import Summaries
 from .turn import Turn
-from .values import clean
 
 logger = logging.getLogger(__name__)
 
-Messages = list[dict[str, t.Any]]
-Summarizer = cabc.Callable[
-    [str | None, Messages], "str | cabc.Iterable[str] | cabc.Awaitable[str | cabc.Iterable[str]]"
-]
-"""Takes the summary so far and messages of the OpenAI kind; returns one of both, shorter than they are."""
-FactExtractor = cabc.Callable[[list[str], Messages], "cabc.Iterable[str] | cabc.Awaitable[cabc.Iterable[str]]"]
-"""Takes the facts so far and messages of the OpenAI kind; returns the facts that are in them."""
-
 PAGE = 500
 """Messages that are read at a time."""
-LONGEST = 8_000
-"""Characters of a message that a summariser reads; what is longer is cut, and marked so."""
-CUT = "\n[…]"
 PATIENCE = 3_600.0
 """Seconds that a question may wait for its answer where nobody knows whether it is being answered."""
-
-
-def unredacted(text: str) -> tuple[str, cabc.Mapping[str, int]]:
-    return text, {}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -59,17 +38,13 @@ class Summarising:
 
     :param summaries: where they are.
     :param coverage: when, and how far.
-    :param summarize: makes the summaries.
-    :param extract: finds the facts.
-    :param redact: takes out what neither a model is to read here nor a summary is to keep.
-    :param context: in which these functions are called.
+    :param condense: makes them.
+    :param context: in which the functions of the site are called.
     """
 
     summaries: Summaries
     coverage: Coverage
-    summarize: cabc.Callable[..., t.Any] = lead
-    extract: cabc.Callable[..., t.Any] = statements
-    redact: RedactionFunction = unredacted
+    condense: Condensation
     context: cabc.Callable[[], contextlib.AbstractContextManager[t.Any]] = contextlib.nullcontext
 
     def follow(self, turn: Turn, place: Place) -> None:
@@ -93,7 +68,7 @@ class Summarising:
             known, covered = (former.facts, former.last) if former else ((), 0)
             messages = place.plugin.load_messages(place.scope, place.thread_id, limit=PAGE)
             uncovered = [message for message in messages if sequence_of(message) > covered]
-            facts = self._facts(known, uncovered)
+            facts = self.condense.facts(known, uncovered)
             now = timestamp(place.plugin.clock())
             summary = dataclasses.replace(former or Summary(thread_id=place.thread_id, timestamp=now), facts=facts)
             self.summaries.save(place.scope, summary)
@@ -138,7 +113,7 @@ class Summarising:
             claims.drop(claim)
             return False
         try:
-            summary = self._folded(place, former, part)
+            summary = self._made(place, former, part)
         except Exception:
             claims.fail(claim)
             if by_hand:
@@ -161,7 +136,7 @@ class Summarising:
             messages = _after(place, former, limit)
             settled = settle(place, messages)
             if settled.ended:
-                continue
+                messages = _after(place, former, limit)
             is_all = len(messages) < limit
             if is_all and self.coverage.tokens(messages) <= least:
                 return []
@@ -183,49 +158,10 @@ class Summarising:
         covered = former.last if former else 0
         return claims.take(covered, sequence_of(newest[-1]), plugin.clock(), has_grown, by_hand=by_hand)
 
-    def _folded(self, place: Place, former: Summary | None, part: list[ChatMessage]) -> Summary:
-        coverage = self.coverage
-        known = former or Summary(thread_id=place.thread_id, timestamp="")
-        text = self._redacted(_whole(self.summarize(known.text or None, self._given(part))))
-        size = coverage.tokenizer(text)
-        if size >= coverage.tokenizer(known.text) + coverage.tokens(part):
-            raise ValueError("the summary is no shorter than what it stands for")
-        facts = self._facts(known.facts, part)
-        return Summary(
-            thread_id=place.thread_id,
-            first=known.first or sequence_of(part[0]),
-            last=sequence_of(part[-1]),
-            last_id=part[-1].id,
-            turns=known.turns + sum(message.role == "user" for message in part),
-            text=text,
-            facts=facts,
-            tokens=size + coverage.tokenizer("\n".join(facts)),
-            timestamp=timestamp(place.plugin.clock()),
-        )
-
-    def _facts(self, known: tuple[str, ...], messages: list[ChatMessage]) -> tuple[str, ...]:
-        found = self.extract(list(known), self._given(messages))
-        if isinstance(found, (str, bytes)) or not isinstance(found, cabc.Iterable):
-            raise TypeError(f"a fact extractor returns a list of texts, not {type(found).__name__}")
-        return merged(known, [self._redacted(fact) if isinstance(fact, str) else fact for fact in found])
-
-    def _given(self, messages: list[ChatMessage]) -> Messages:
-        """Return messages as the functions of the site read them."""
-        return [self._given_one(message) for message in by_turn(messages)]
-
-    def _given_one(self, message: ChatMessage) -> dict[str, t.Any]:
-        given = {**message.to_openai(), "content": self._redacted(_cut(message.text))}
-        for call in given.get("tool_calls") or ():
-            function = call.get("function")
-            if isinstance(function, dict) and isinstance(function.get("arguments"), str):
-                function["arguments"] = self._redacted(_cut(function["arguments"]))
-        return given
-
-    def _redacted(self, text: str) -> str:
-        redacted, counts = self.redact(text)
-        if counts:
-            logger.info("taken out of a summary or before it: %s", dict(collections.Counter(counts)))
-        return redacted
+    def _made(self, place: Place, former: Summary | None, part: list[ChatMessage]) -> Summary:
+        now = timestamp(place.plugin.clock())
+        known = former or Summary(thread_id=place.thread_id, timestamp=now)
+        return self.condense.summary(dataclasses.replace(known, timestamp=now), part, self.coverage)
 
 
 def _after(place: Place, former: Summary | None, limit: int) -> list[ChatMessage]:
@@ -252,21 +188,3 @@ def _asked_at(message: ChatMessage) -> dict[str, t.Any]:
 def _is_seen(place: Place, former: Summary | None, part: list[ChatMessage]) -> bool:
     found = _after(place, former, len(part))
     return [message.id for message in found] == [message.id for message in part]
-
-
-def _whole(made: object) -> str:
-    """Return the text that a summariser has made, read to its end.
-
-    :raises ValueError: if there is none.
-    :raises TypeError: for what is no text.
-    """
-    if isinstance(made, (bytes, cabc.Mapping)) or not isinstance(made, cabc.Iterable):
-        raise TypeError(f"a summarizer returns text or an iterable of text, not {type(made).__name__}")
-    text = clean(made if isinstance(made, str) else "".join(made)).replace("\ufffd", "").strip()
-    if not text:
-        raise ValueError("the summary is blank")
-    return text
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - len(CUT)]}{CUT}"

@@ -71,6 +71,7 @@ FLOORS = [
         "running",
         "transfer",
         "claims",
+        "condensing",
         "summaries",
     },
     {"answering", "turn"},

@@ -16,6 +16,7 @@ from flask_chat_memory import ChatMessage
 from flask_chat_memory import Conversation
 from flask_chat_memory import Scope
 from flask_chat_memory import Turn
+from flask_chat_memory.condensing import Condensation
 from flask_chat_memory.place import Place
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
 from flask_chat_memory.short_term.base import Prompt
@@ -223,7 +224,9 @@ def test_ranges_of_summaries_have_no_gap_and_no_overlap(texts: list[str], seed: 
         return "x"
 
     summarising = Summarising(
-        summaries=summaries, coverage=Coverage(threshold=20, recent=2), summarize=summarize, extract=lambda *given: []
+        summaries=summaries,
+        coverage=Coverage(threshold=20, recent=2),
+        condense=Condensation(summarize=summarize, extract=lambda *given: []),
     )
     last = 0
     for number, text in enumerate(texts):

@@ -11,12 +11,14 @@ import typing as t
 import flask
 import pytest
 
+from flask_chat_memory import ChatMemory
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import ConfigurationError
 from flask_chat_memory import Conversation
 from flask_chat_memory import Scope
 from flask_chat_memory import Turn
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
+from flask_chat_memory.plugins.records import LiveTurn
 from flask_chat_memory.short_term.summary import Summary
 from flask_chat_memory.storage.in_memory import InMemoryStorage
 from flask_chat_memory.summaries import Summaries
@@ -770,6 +772,34 @@ def test_the_browser_s_history_has_no_summary(tmp_path: pathlib.Path) -> None:
         turn = conversation.turn({"messages": [{"role": "user", "text": "hello"}]})
     assert turn.summary is None and conversation.summary is None
     assert turn.budget is not None
+
+
+def test_a_plugin_that_is_chosen_at_run_time_may_have_no_place_for_summaries(tmp_path: pathlib.Path) -> None:
+    app = flask.Flask("site", instance_path=str(tmp_path))
+    app.config.update(SECRET_KEY="secret", CHAT_MEMORY_SHORT_TERM=CHAIN)
+    memory = ChatMemory(app, settings_loader=lambda chatbot: {"plugin": "in_memory", "options": {}})
+    with app.app_context():
+        conversation = memory.start_conversation(OWNER)
+    talk(conversation, 0, 1, 2, 3)
+    assert conversation.summary is None
+    assert len(asked(conversation.turn("now").history)) == 4
+
+
+def test_a_turn_whose_process_died_is_ended_before_it_is_summarised(plain: Site) -> None:
+    model = Model()
+    plain.memory.summarizer(model)
+    conversation = plain.start()
+    scope, live = Scope(OWNER), LiveTurn("dead", "asked", "answered", plain.plugin.clock() + 30)
+    question = ChatMessage("user", "question of a dead process", turn="dead", id="asked")
+    plain.plugin.start_turn(scope, str(conversation.thread_id), question, key="question:dead", live=live)
+    talk(conversation, 0, 1, 2, 3)
+    assert model.given == []
+    plain.plugin.clock.advance(31)
+    assert conversation.summarize() is None
+    # Its answer is the newest message, so it is one of the newest whole turns.
+    assert conversation.history()[1].status == "partial"
+    talk(conversation, 4, 5)
+    assert "question of a dead process" in model.read
 
 
 def test_registered_like_a_provider(plain: Site) -> None:

@@ -57,7 +57,7 @@ class Listed(Source):
         return list(self._messages[max(0, end - limit) : end])
 
     def oldest(self, limit: int, older: cabc.Sequence[ChatMessage]) -> list[ChatMessage]:
-        return list(self._messages[len(older) :][:limit])
+        return list(self._messages[len(older) : len(older) + limit])
 
     def after(self, sequence: int, limit: int | None) -> list[ChatMessage]:
         return [message for message in self._messages if (message.sequence or 0) > sequence][:limit]

@@ -1,0 +1,120 @@
+"""Makes a summary of a former one and new messages, and finds the facts in them."""
+
+from __future__ import annotations
+
+import collections
+import collections.abc as cabc
+import dataclasses
+import logging
+import typing as t
+
+from .message import ChatMessage
+from .plugins.rules import sequence_of
+from .redaction import RedactionFunction
+from .short_term.coverage import Coverage
+from .short_term.extract import lead
+from .short_term.extract import statements
+from .short_term.summary import merged
+from .short_term.summary import Summary
+from .short_term.view import by_turn
+from .values import clean
+
+logger = logging.getLogger(__name__)
+
+Messages = list[dict[str, t.Any]]
+Summarizer = cabc.Callable[
+    [str | None, Messages], "str | cabc.Iterable[str] | cabc.Awaitable[str | cabc.Iterable[str]]"
+]
+"""Takes the summary so far and messages of the OpenAI kind; returns one of both, shorter than they are."""
+FactExtractor = cabc.Callable[[list[str], Messages], "cabc.Iterable[str] | cabc.Awaitable[cabc.Iterable[str]]"]
+"""Takes the facts so far and messages of the OpenAI kind; returns the facts that are in them."""
+
+LONGEST = 8_000
+"""Characters of a message that a summariser reads; what is longer is cut, and marked so."""
+CUT = "\n[…]"
+
+
+def unredacted(text: str) -> tuple[str, cabc.Mapping[str, int]]:
+    return text, {}
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Condensation:
+    """The functions that make summaries.
+
+    :param summarize: makes the text.
+    :param extract: finds the facts.
+    :param redact: takes out what neither a model is to read here nor a summary is to keep.
+    """
+
+    summarize: cabc.Callable[..., t.Any] = lead
+    extract: cabc.Callable[..., t.Any] = statements
+    redact: RedactionFunction = unredacted
+
+    def summary(self, known: Summary, part: list[ChatMessage], coverage: Coverage) -> Summary:
+        """Return a summary that covers what another does, and the messages behind that.
+
+        :raises ValueError: if what was made is blank, or no shorter than what it stands for.
+        :raises TypeError: if it is no text.
+        """
+        text = self._redacted(_whole(self.summarize(known.text or None, self._given(part))))
+        size = coverage.tokenizer(text)
+        if size >= coverage.tokenizer(known.text) + coverage.tokens(part):
+            raise ValueError("the summary is no shorter than what it stands for")
+        facts = self.facts(known.facts, part)
+        return dataclasses.replace(
+            known,
+            first=known.first or sequence_of(part[0]),
+            last=sequence_of(part[-1]),
+            last_id=part[-1].id,
+            turns=known.turns + sum(message.role == "user" for message in part),
+            text=text,
+            facts=facts,
+            tokens=size + coverage.tokenizer("\n".join(facts)),
+        )
+
+    def facts(self, known: tuple[str, ...], messages: list[ChatMessage]) -> tuple[str, ...]:
+        """Return facts with those behind them that are in messages.
+
+        :raises TypeError: if what was found are no texts.
+        """
+        found = self.extract(list(known), self._given(messages))
+        if isinstance(found, (str, bytes)) or not isinstance(found, cabc.Iterable):
+            raise TypeError(f"a fact extractor returns a list of texts, not {type(found).__name__}")
+        return merged(known, [self._redacted(fact) if isinstance(fact, str) else fact for fact in found])
+
+    def _given(self, messages: list[ChatMessage]) -> Messages:
+        """Return messages as the functions of the site read them."""
+        return [self._given_one(message) for message in by_turn(messages)]
+
+    def _given_one(self, message: ChatMessage) -> dict[str, t.Any]:
+        given = {**message.to_openai(), "content": self._redacted(_cut(message.text))}
+        for call in given.get("tool_calls") or ():
+            function = call.get("function")
+            if isinstance(function, dict) and isinstance(function.get("arguments"), str):
+                function["arguments"] = self._redacted(_cut(function["arguments"]))
+        return given
+
+    def _redacted(self, text: str) -> str:
+        redacted, counts = self.redact(text)
+        if counts:
+            logger.info("taken out of a summary or before it: %s", dict(collections.Counter(counts)))
+        return redacted
+
+
+def _whole(made: object) -> str:
+    """Return the text that a summariser has made, read to its end.
+
+    :raises ValueError: if there is none.
+    :raises TypeError: for what is no text.
+    """
+    if isinstance(made, (bytes, cabc.Mapping)) or not isinstance(made, cabc.Iterable):
+        raise TypeError(f"a summarizer returns text or an iterable of text, not {type(made).__name__}")
+    text = clean(made if isinstance(made, str) else "".join(made)).replace("\ufffd", "").strip()
+    if not text:
+        raise ValueError("the summary is blank")
+    return text
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - len(CUT)]}{CUT}"
