@@ -51,11 +51,17 @@ def create_app(config: cabc.Mapping[str, t.Any] | None = None, *, instance_path:
         SESSION_TYPE="cachelib",
         CHAT_MEMORY_PLUGIN=_plugin_of(os.environ),
         # What an administrator chooses, and what is remembered of somebody, is kept here, whatever the plugin.
-        CHAT_MEMORY_STORAGES={"settings": "file", "user_memory": "sqlalchemy"},
+        CHAT_MEMORY_STORAGES={"settings": "file", "user_memory": "sqlalchemy", "facts": "file"},
         # What the settings page cannot ask for: where a server is.
         PLUGIN_OPTIONS={"redis": {"url": os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/0")}},
         CHAT_MEMORY_CHATBOTS={
-            settings.CHATBOT: {"system_prompt": SYSTEM_PROMPT, "greeting": GREETING, "temporary": True}
+            settings.CHATBOT: {
+                "system_prompt": SYSTEM_PROMPT,
+                # A model is told what the visitor wanted to be remembered; the bot that works offline looks it up.
+                "knowledge": True,
+                "greeting": GREETING,
+                "temporary": True,
+            }
         },
         KNOWLEDGE_FOLDER=os.environ.get("KNOWLEDGE_FOLDER") or os.path.join(app.root_path, "knowledge"),
         BOT_DELAY=0.02,

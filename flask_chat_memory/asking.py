@@ -43,14 +43,21 @@ NO_QUESTION = "There is no such question."
 
 
 def unstored_turn(
-    chatbot: ChatbotSettings, visitor: Visitor, asked: Question, announce: Announce, notice: str | None = None
+    chatbot: ChatbotSettings,
+    visitor: Visitor,
+    asked: Question,
+    announce: Announce,
+    knowledge: str | None,
+    notice: str | None,
 ) -> Turn:
     """Return a turn of which the server keeps nothing.
 
+    :param knowledge: what the model is told of the site and of the owner.
     :param notice: why, where the chatbot stores its turns.
     """
     question = asked.message.replace(id=new_id())
-    view = apply_chain(chatbot.short_term, History.of(asked.history), Prompt(question, chatbot.system_prompt))
+    prompt = Prompt(question, chatbot.system_prompt, knowledge)
+    view = apply_chain(chatbot.short_term, History.of(asked.history), prompt)
     return Turn(
         id=new_id(),
         chatbot=chatbot.name,
@@ -60,6 +67,7 @@ def unstored_turn(
         budget=view.budget,
         summary=view.summary,
         system=chatbot.system_prompt,
+        knowledge=knowledge,
         owner=visitor.owner,
         notice=notice,
         clock=time.time,
@@ -74,11 +82,13 @@ def stored_turn(
     asked: Question,
     titles: Titles,
     summarising: Summarising | None,
+    knowledge: str | None,
 ) -> Turn:
     """Store the question and return its turn; a repeat stores nothing and gets the answer that there is.
 
     :param titles: for a thread that begins with the question.
     :param summarising: of the thread; None where there is no place for summaries.
+    :param knowledge: what the model is told of the site and of the owner.
     :raises RequestRefused: 404 if the question in whose place it is asked is gone, 409 for a repeat that cannot be
         answered now.
     :raises StorageError: if the store fails.
@@ -86,7 +96,7 @@ def stored_turn(
     plugin, scope = location.plugin, location.scope
     question = asked.message.replace(id=new_id(), turn=new_id(), created_at=timestamp(plugin.clock()))
     source = Stored(location, asked.replaces, asked.kept, summarising.summaries if summarising else None)
-    view = apply_chain(chatbot.short_term, History(source), Prompt(question, chatbot.system_prompt))
+    view = apply_chain(chatbot.short_term, History(source), Prompt(question, chatbot.system_prompt, knowledge))
     history = view.messages
     if location.place is not None:
         settle(location.place, history)
@@ -110,6 +120,7 @@ def stored_turn(
         budget=view.budget,
         summary=view.summary,
         system=chatbot.system_prompt,
+        knowledge=knowledge,
         owner=scope.owner,
         place=place,
         on_disconnect=chatbot.on_disconnect,

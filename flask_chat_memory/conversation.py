@@ -7,6 +7,7 @@ import collections.abc as cabc
 from .config import ChatbotSettings
 from .config import Settings
 from .history import OwnHistory
+from .knowledge.known import Known
 from .lines import OwnLines
 from .location import Location
 from .own_summary import OwnSummary
@@ -46,6 +47,7 @@ class Conversation(OwnLines, OwnHistory, OwnThreads, OwnSearch, OwnSummary):
         provider: Provider | None,
         make_title: MakeTitle | None,
         summarising: Summarising | None = None,
+        known: Known | None = None,
         title: str | None,
         in_request: bool,
         admission: cabc.Sequence[BeforeTurn] = (),
@@ -59,6 +61,7 @@ class Conversation(OwnLines, OwnHistory, OwnThreads, OwnSearch, OwnSummary):
         self._provider = provider
         self._titles = Titles(title, make_title)
         self._summarising = summarising
+        self._known = known
         self._in_request = in_request
         self._admission = admission
         self._announce = announce

@@ -254,6 +254,7 @@ class ChatMemory(SiteFunctions, Accounts, Remembering, Forgetting):
             provider=plain_function(app, provider) if provider else None,
             make_title=_in_app(app, plain_function(app, make_title)) if make_title else None,
             summarising=self._summarising(app, chatbot) if plugin else None,
+            known=self._known() if chatbot.knowledge else None,
             title=title,
             in_request=in_request,
             admission=self._admission,
