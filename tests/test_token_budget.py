@@ -205,7 +205,7 @@ def test_the_question_tells_what_its_turn_was_estimated_at(tmp_path: pathlib.Pat
     asked = [message for message in conversation.history() if message.role == "user"]
     told = [message.metadata["view"] for message in asked]
     assert [one["turn"] for one in told] == [1, 2, 3, 4, 5, 6]
-    assert [one["dropped"] for one in told] == [0, 0, 0, 1, 2, 3]
+    assert [one["dropped"] for one in told] == [0, 0, 0, 0, 2, 3]
     assert all(one["tokens"] <= 100 for one in told)
     turn = conversation.turn("now")
     assert turn.budget is not None
@@ -290,3 +290,11 @@ def test_whatever_is_stored_what_is_sent_is_acceptable_and_fits_or_is_told(
     assert budget.sent == estimated
     # More than fits is the first question and the present one alone.
     assert budget.left >= 0 or len(seen.messages) <= 1
+
+
+def test_the_first_question_takes_its_room_once() -> None:
+    messages = thread(3)
+    size = sum(map(tokens_of_message, messages)) + tokens_of_message(QUESTION)
+    assert ids(view(messages, size)) == [message.id for message in messages]
+    assert budget_of(view(messages, size)).dropped == 0
+    assert ids(view(messages, size - 1)) == ["q0", "q1", "a1", "q2", "a2"]

@@ -75,8 +75,10 @@ class Tokens(ShortTermMemory):
         budget = self._without_history(newest, prompt, factor)
         # A summary that covers the first question stands for it.
         first = history.first() if summary is None or not summary.last else None
-        floor = 0 if first is None else self._tokens([first], factor)
-        shown, is_all = self._fitting(history, summary.last if summary else 0, budget.left - floor, factor)
+        covered = summary.last if summary else 0
+        shown, is_all = self._fitting(history, covered, budget.left, factor)
+        if first is not None and not is_all:
+            shown, is_all = self._fitting(history, covered, budget.left - self._tokens([first], factor), factor)
         seen = sum(message.role == "user" for message in shown) + (summary.turns if summary else 0)
         if first is not None and first not in shown[:1]:
             shown = [first, *shown]
