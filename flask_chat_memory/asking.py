@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import logging
 import time
 import typing as t
 
 from .config import ChatbotSettings
 from .errors import RequestRefused
+from .errors import StorageError
 from .following import answer_to
 from .following import Following
 from .live import INTERVAL
@@ -38,6 +40,8 @@ from .summarising import Summarising
 from .titles import Titles
 from .turn import Turn
 from .visitor import Visitor
+
+logger = logging.getLogger(__name__)
 
 NO_QUESTION = "There is no such question."
 
@@ -222,7 +226,11 @@ class Stored(Source):
         place = self._location.place
         if place is None or self._summaries is None:
             return None
-        return self._summaries.holding(place, newer, self._before)
+        try:
+            return self._summaries.holding(place, newer, self._before)
+        except StorageError:
+            logger.exception("a turn goes on without the summary of its thread")
+            return None
 
 
 def _append(location: Location, question: ChatMessage, answer_id: str, asked: Question, title: str | None) -> Appended:

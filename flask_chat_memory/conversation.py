@@ -112,6 +112,7 @@ class Conversation(OwnLines, OwnHistory, OwnThreads, OwnSearch, OwnSummary):
         """Remove the messages of the thread and keep its id."""
         location = self._location()
         if location and location.thread_id:
+            # Before, for it must not outlive the messages; and again for one that was made meanwhile.
+            self._delete_summary(location.scope, location.thread_id)
             location.plugin.clear_messages(location.scope, location.thread_id)
-            if self._summarising is not None:
-                self._summarising.summaries.delete(location.scope, location.thread_id)
+            self._delete_summary(location.scope, location.thread_id)

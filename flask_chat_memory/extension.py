@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import functools
 import typing as t
 import weakref
 
@@ -271,7 +272,7 @@ class ChatMemory(SiteFunctions, Accounts, Remembering, Forgetting):
         return Summarising(
             summaries=Summaries(self.storage("summaries")),
             coverage=coverage,
-            summarize=plain_function(app, summarizer) if summarizer else lead,
+            summarize=plain_function(app, summarizer) if summarizer else functools.partial(lead, fits=coverage.fits),
             extract=plain_function(app, extractor) if extractor else statements,
             redact=self.redact,
             context=app.app_context,

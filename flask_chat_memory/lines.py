@@ -160,9 +160,12 @@ class OwnLines(OwnTurns):
         by: str | None,
     ) -> Turn:
         asked = Question(new, key=key, replaces=sequence_of(question), kept=late)
+        if late:
+            # The last message of a summary may be one that stays, while others are hidden. Before, for if it cannot
+            # be dropped, nothing may be hidden; and again for one that was made meanwhile.
+            self._drop_summary(location, sequence_of(question))
         turn = self._take(asked, by, location=location)
         if late:
-            # The last message of a summary may be one that stays, while others are hidden.
             self._drop_summary(location, sequence_of(question))
         return turn
 

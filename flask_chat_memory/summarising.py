@@ -7,6 +7,7 @@ import collections.abc as cabc
 import contextlib
 import dataclasses
 import functools
+import itertools
 import logging
 import threading
 import typing as t
@@ -20,8 +21,6 @@ from .plugins.abilities import KeepsLiveTurns
 from .plugins.rules import sequence_of
 from .redaction import RedactionFunction
 from .short_term.coverage import Coverage
-from .short_term.extract import lead
-from .short_term.extract import statements
 from .short_term.summary import merged
 from .short_term.summary import Summary
 from .short_term.view import by_turn
@@ -45,6 +44,10 @@ PAGE = 500
 LONGEST = 8_000
 """Characters of a message that a summariser reads; what is longer is cut, and marked so."""
 CUT = "\n[…]"
+MOST_CHARS = 1_000_000
+"""Characters that are read of what a summariser makes."""
+MOST_FOUND = 1_000
+"""Facts that are read of what a fact extractor finds."""
 PATIENCE = 3_600.0
 """Seconds that a question may wait for its answer where nobody knows whether it is being answered."""
 
@@ -67,8 +70,8 @@ class Summarising:
 
     summaries: Summaries
     coverage: Coverage
-    summarize: cabc.Callable[..., t.Any] = lead
-    extract: cabc.Callable[..., t.Any] = statements
+    summarize: cabc.Callable[..., t.Any]
+    extract: cabc.Callable[..., t.Any]
     redact: RedactionFunction = unredacted
     context: cabc.Callable[[], contextlib.AbstractContextManager[t.Any]] = contextlib.nullcontext
 
@@ -113,7 +116,8 @@ class Summarising:
         least = 0 if budget.dropped else threshold
         try:
             target = functools.partial(self._make_quietly, place, least)
-            threading.Thread(target=target, name=f"summary of turn {turn.id}").start()
+            # One that never ends must not keep the process alive; its claim ends by itself.
+            threading.Thread(target=target, name=f"summary of turn {turn.id}", daemon=True).start()
         except RuntimeError:
             logger.exception("a thread is not summarised, for the process is ending")
 
@@ -141,6 +145,8 @@ class Summarising:
             summary = self._folded(place, former, part)
         except Exception:
             claims.fail(claim)
+            if not place.plugin.has_thread(place.scope, place.thread_id):
+                claims.drop()
             if by_hand:
                 raise
             logger.exception("a thread of chatbot %s was not summarised, attempt %d", place.scope.chatbot, claim.number)
@@ -190,6 +196,8 @@ class Summarising:
         size = coverage.tokenizer(text)
         if size >= coverage.tokenizer(known.text) + coverage.tokens(part):
             raise ValueError("the summary is no shorter than what it stands for")
+        if not coverage.fits(text):
+            raise ValueError(f"the summary has more than the {coverage.longest} tokens that there is room for")
         facts = self._facts(known.facts, part)
         return Summary(
             thread_id=place.thread_id,
@@ -207,7 +215,13 @@ class Summarising:
         found = self.extract(list(known), self._given(messages))
         if isinstance(found, (str, bytes)) or not isinstance(found, cabc.Iterable):
             raise TypeError(f"a fact extractor returns a list of texts, not {type(found).__name__}")
-        return merged(known, [self._redacted(fact) if isinstance(fact, str) else fact for fact in found])
+        few = list(itertools.islice(found, MOST_FOUND + 1))
+        if len(few) > MOST_FOUND:
+            raise ValueError(f"the fact extractor returns more than {MOST_FOUND:,} facts")
+        facts = merged(known, [self._redacted(fact) if isinstance(fact, str) else fact for fact in few])
+        while not self.coverage.fits("\n".join(facts)) and facts:
+            facts = facts[1:]
+        return facts
 
     def _given(self, messages: list[ChatMessage]) -> Messages:
         """Return messages as the functions of the site read them."""
@@ -257,15 +271,27 @@ def _is_seen(place: Place, former: Summary | None, part: list[ChatMessage]) -> b
 def _whole(made: object) -> str:
     """Return the text that a summariser has made, read to its end.
 
-    :raises ValueError: if there is none.
+    :raises ValueError: if there is none, or no end of it.
     :raises TypeError: for what is no text.
     """
     if isinstance(made, (bytes, cabc.Mapping)) or not isinstance(made, cabc.Iterable):
         raise TypeError(f"a summarizer returns text or an iterable of text, not {type(made).__name__}")
-    text = clean(made if isinstance(made, str) else "".join(made)).replace("\ufffd", "").strip()
+    text = clean(made if isinstance(made, str) else _read(made)).replace("\ufffd", "").strip()
     if not text:
         raise ValueError("the summary is blank")
     return text
+
+
+def _read(pieces: cabc.Iterable[str]) -> str:
+    texts: list[str] = []
+    length = 0
+    for piece in pieces:
+        texts.append(piece)
+        # Empty pieces count, too: there may be no end of them.
+        length += len(piece) + 1
+        if length > MOST_CHARS:
+            raise ValueError(f"the summary has more than {MOST_CHARS:,} characters")
+    return "".join(texts)
 
 
 def _cut(text: str) -> str:

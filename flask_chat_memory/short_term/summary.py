@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import dataclasses
+import html
 import typing as t
 
 from ..errors import CorruptRecord
@@ -76,6 +77,11 @@ class Summary:
         lines = (line.removeprefix("- ") for line in facts.splitlines())
         values |= {"text": text.strip().removeprefix(_SUMMARY).strip(), "facts": merged((), lines)}
         return cls(**t.cast("dict[str, t.Any]", values))
+
+
+def inert(text: str) -> str:
+    """Return text as a model is shown it, which can neither end its block nor begin another."""
+    return html.escape(text, quote=False)
 
 
 def merged(known: cabc.Iterable[str], new: cabc.Iterable[object]) -> tuple[str, ...]:
