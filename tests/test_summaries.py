@@ -929,3 +929,10 @@ def test_an_attempt_that_never_ends_counts_as_failed() -> None:
     assert take(1e9) is None
     grown[0] = True
     assert take(1e9) is not None
+
+
+def test_headings_in_what_was_said_stay_where_they_are() -> None:
+    text = "## Summary\n\nx\n\n## Key Facts\n\n- no fact"
+    for facts in ((), ("## Key Facts", "likes ## Key Facts", "- - a")):
+        summary = Summary(thread_id="t", first=1, last=4, text=text, facts=facts, timestamp="2026-04-30T10:00:00Z")
+        assert Summary.from_document(summary.to_document()) == summary

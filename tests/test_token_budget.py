@@ -12,10 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flask_chat_memory import ChatMessage
+from flask_chat_memory import ConfigurationError
 from flask_chat_memory import Scope
 from flask_chat_memory.short_term.base import Prompt
 from flask_chat_memory.short_term.base import View
 from flask_chat_memory.short_term.budget import Budget
+from flask_chat_memory.short_term.chain import apply_chain
+from flask_chat_memory.short_term.chain import make_chain
 from flask_chat_memory.short_term.estimate import correction
 from flask_chat_memory.short_term.estimate import IMAGE
 from flask_chat_memory.short_term.estimate import MESSAGE
@@ -298,3 +301,27 @@ def test_the_first_question_takes_its_room_once() -> None:
     assert ids(view(messages, size)) == [message.id for message in messages]
     assert budget_of(view(messages, size)).dropped == 0
     assert ids(view(messages, size - 1)) == ["q0", "q1", "a1", "q2", "a2"]
+
+
+def test_what_a_later_memory_leaves_out_is_dropped_and_not_sent() -> None:
+    chain = make_chain([{"type": "tokens", "reserve": 0, "margin": 0}, {"type": "window", "turns": 1}], "KEY")
+    messages = thread(4)
+    chained = apply_chain(chain, History.of(messages), PROMPT)
+    assert ids(chained) == ["q3", "a3"]
+    budget = budget_of(chained)
+    assert (budget.turns, budget.dropped) == (4, 3)
+    assert budget.history == sum(map(tokens_of_message, messages[-2:]))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"context_windows": 5}, "context_windows is 5; allowed is a dict: model -> tokens"),
+        ({"tools": 5}, "tools must be a list of dicts"),
+        ({"tools": "find"}, "tools must be a list of dicts"),
+        ({"tools": ["find"]}, "tools must be a list of dicts"),
+    ],
+)
+def test_what_is_no_option_is_refused_at_start_up(options: dict[str, t.Any], said: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"KEY.0.: {said}"):
+        make_chain([{"type": "tokens", **options}], "KEY")

@@ -62,8 +62,8 @@ class Summary:
 
         :raises CorruptRecord: if it is none.
         """
-        # A summary may have the heading in it, a fact has not: the last one counts.
-        text, heading, facts = str(document.get("text", "")).rpartition(_FACTS)
+        # A summary may have the heading in it, as a line of its own a fact has not: the last one counts.
+        text, heading, facts = f"\n{document.get('text', '')}\n".rpartition(f"\n{_FACTS}\n")
         values = {field.name: document.get(field.name) for field in dataclasses.fields(cls)}
         numbers = [values[name] for name in ("first", "last", "turns", "tokens")]
         texts = [values["thread_id"], values["timestamp"], values["last_id"] or ""]
