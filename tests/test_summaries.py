@@ -936,3 +936,24 @@ def test_headings_in_what_was_said_stay_where_they_are() -> None:
     for facts in ((), ("## Key Facts", "likes ## Key Facts", "- - a")):
         summary = Summary(thread_id="t", first=1, last=4, text=text, facts=facts, timestamp="2026-04-30T10:00:00Z")
         assert Summary.from_document(summary.to_document()) == summary
+
+
+def test_an_edit_that_would_leave_a_stale_summary_changes_nothing(fragile: tuple[Site, FragileStorage]) -> None:
+    site, storage = fragile
+    conversation = site.start()
+    talk(conversation, 0)
+    # The answer to the first comes behind the second, so that it stays where the second is replaced.
+    first, second = conversation.turn("first".ljust(40, ".")), conversation.turn("second".ljust(40, "."))
+    second.finish("of the second".ljust(40, "."))
+    first.finish("of the first".ljust(40, "."))
+    talk(conversation, *range(1, 4))
+    assert summary_of(conversation).last >= 6
+    before = conversation.history()
+    storage.down = True
+    with pytest.raises(StorageError):
+        conversation.edit(str(second.question.id), "another")
+    assert conversation.history() == before
+    storage.down = False
+    conversation.edit(str(second.question.id), "another").finish("of another")
+    assert conversation.summary is None
+    assert asked(conversation.history()) == ["question 0", "first", "another"]
