@@ -98,7 +98,9 @@ class Summarising:
             uncovered = [message for message in messages if sequence_of(message) > covered]
             facts = self._facts(known, uncovered)
             now = timestamp(place.plugin.clock())
-            summary = dataclasses.replace(former or Summary(thread_id=place.thread_id, timestamp=now), facts=facts)
+            known_by_now = former or Summary(thread_id=place.thread_id, timestamp=now)
+            read = max((sequence_of(message) for message in messages), default=0)
+            summary = dataclasses.replace(known_by_now, facts=facts, read=read)
             self.summaries.save(place.scope, summary)
             if not place.plugin.has_thread(place.scope, place.thread_id):
                 self.summaries.delete(place.scope, place.thread_id)
@@ -204,6 +206,7 @@ class Summarising:
             first=known.first or sequence_of(part[0]),
             last=sequence_of(part[-1]),
             last_id=part[-1].id,
+            read=known.read,
             turns=known.turns + sum(message.role == "user" for message in part),
             text=text,
             facts=facts,

@@ -957,3 +957,17 @@ def test_an_edit_that_would_leave_a_stale_summary_changes_nothing(fragile: tuple
     conversation.edit(str(second.question.id), "another").finish("of another")
     assert conversation.summary is None
     assert asked(conversation.history()) == ["question 0", "first", "another"]
+
+
+@pytest.mark.parametrize("how", ["edit", "undo"])
+def test_facts_found_by_hand_go_with_the_message_that_they_are_from(plain: Site, how: str) -> None:
+    conversation = plain.start()
+    ask(conversation, "I live in Cologne.", "Fine.")
+    turn = ask(conversation, "I like blue.", "Fine, too.")
+    assert conversation.extract_facts() == ("I live in Cologne.", "I like blue.")
+    if how == "edit":
+        conversation.edit(str(turn.question.id), "I like red.").finish("Well.")
+    else:
+        conversation.undo(turn.id)
+    now = conversation.turn("What do I like?")
+    assert "blue" not in str(now.messages)

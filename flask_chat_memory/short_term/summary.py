@@ -25,6 +25,7 @@ class Summary:
 
     :param first: the sequence of the first message that is covered, ``last`` that of the last one; 0 if none is.
     :param last_id: the id of the message ``last``.
+    :param read: the sequence of the last message that facts were looked for in by hand; 0 if that was not done.
     :param turns: how many are covered.
     :param facts: each one line, the newest last.
     :param tokens: of text and facts, as estimated.
@@ -35,6 +36,7 @@ class Summary:
     first: int = 0
     last: int = 0
     last_id: str | None = None
+    read: int = 0
     turns: int = 0
     text: str = ""
     facts: tuple[str, ...] = ()
@@ -52,6 +54,7 @@ class Summary:
             "first": self.first,
             "last": self.last,
             "last_id": self.last_id,
+            "read": self.read,
             "turns": self.turns,
             "text": f"{_SUMMARY}\n\n{self.text}\n\n{_FACTS}\n\n{facts}".rstrip("\n"),
         }
@@ -65,7 +68,7 @@ class Summary:
         # A summary may have the heading in it, as a line of its own a fact has not: the last one counts.
         text, heading, facts = f"\n{document.get('text', '')}\n".rpartition(f"\n{_FACTS}\n")
         values = {field.name: document.get(field.name) for field in dataclasses.fields(cls)}
-        numbers = [values[name] for name in ("first", "last", "turns", "tokens")]
+        numbers = [values[name] for name in ("first", "last", "read", "turns", "tokens")]
         texts = [values["thread_id"], values["timestamp"], values["last_id"] or ""]
         if (
             document.get("type") != TYPE
