@@ -51,12 +51,19 @@ def create_app(config: cabc.Mapping[str, t.Any] | None = None, *, instance_path:
         SESSION_TYPE="cachelib",
         CHAT_MEMORY_PLUGIN=_plugin_of(os.environ),
         # What an administrator chooses, and what is remembered of somebody, is kept here, whatever the plugin.
-        CHAT_MEMORY_STORAGES={"settings": "file", "user_memory": "sqlalchemy", "summaries": "sqlalchemy"},
+        CHAT_MEMORY_STORAGES={
+            "settings": "file",
+            "facts": "file",
+            "user_memory": "sqlalchemy",
+            "summaries": "sqlalchemy",
+        },
         # What the settings page cannot ask for: where a server is.
         PLUGIN_OPTIONS={"redis": {"url": os.environ.get("REDIS_URL", "redis://127.0.0.1:6379/0")}},
         CHAT_MEMORY_CHATBOTS={
             settings.CHATBOT: {
                 "system_prompt": SYSTEM_PROMPT,
+                # A model is told what the visitor wanted to be remembered; the bot that works offline looks it up.
+                "knowledge": True,
                 "greeting": GREETING,
                 "temporary": True,
                 "short_term": [{"type": "hierarchical", "context_window": 32_000, "summary_threshold": 4_000}],

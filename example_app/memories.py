@@ -28,6 +28,7 @@ _ASKED = re.compile(
     re.IGNORECASE,
 )
 NOTHING = "I remember nothing about you yet. Tell me something: “Remember that I …”."
+TEMPORARY = "This is a temporary chat: nothing of it is remembered, and nothing from before is looked at."
 NOBODY = "I can remember that only when this chat is kept on the server. Log in, and I can."
 
 
@@ -36,6 +37,8 @@ def reply(turn: Turn) -> str | None:
     told = _TOLD.fullmatch(turn.text)
     if not told and not _ASKED.search(turn.text):
         return None
+    if turn.notice == "temporary":
+        return TEMPORARY
     if turn.owner is None:
         return NOBODY
     if told:

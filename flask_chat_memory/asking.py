@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import logging
 import time
 import typing as t
 
 from .config import ChatbotSettings
 from .errors import RequestRefused
+from .errors import StorageError
 from .following import answer_to
 from .following import Following
 from .live import INTERVAL
@@ -39,18 +41,27 @@ from .titles import Titles
 from .turn import Turn
 from .visitor import Visitor
 
+logger = logging.getLogger(__name__)
+
 NO_QUESTION = "There is no such question."
 
 
 def unstored_turn(
-    chatbot: ChatbotSettings, visitor: Visitor, asked: Question, announce: Announce, notice: str | None = None
+    chatbot: ChatbotSettings,
+    visitor: Visitor,
+    asked: Question,
+    announce: Announce,
+    knowledge: str | None,
+    notice: str | None,
 ) -> Turn:
     """Return a turn of which the server keeps nothing.
 
+    :param knowledge: what the model is told of the site and of the owner.
     :param notice: why, where the chatbot stores its turns.
     """
     question = asked.message.replace(id=new_id())
-    view = apply_chain(chatbot.short_term, History.of(asked.history), Prompt(question, chatbot.system_prompt))
+    prompt = Prompt(question, chatbot.system_prompt, knowledge)
+    view = apply_chain(chatbot.short_term, History.of(asked.history), prompt)
     return Turn(
         id=new_id(),
         chatbot=chatbot.name,
@@ -60,6 +71,7 @@ def unstored_turn(
         budget=view.budget,
         summary=view.summary,
         system=chatbot.system_prompt,
+        knowledge=knowledge,
         owner=visitor.owner,
         notice=notice,
         clock=time.time,
@@ -74,11 +86,13 @@ def stored_turn(
     asked: Question,
     titles: Titles,
     summarising: Summarising | None,
+    knowledge: str | None,
 ) -> Turn:
     """Store the question and return its turn; a repeat stores nothing and gets the answer that there is.
 
     :param titles: for a thread that begins with the question.
     :param summarising: of the thread; None where there is no place for summaries.
+    :param knowledge: what the model is told of the site and of the owner.
     :raises RequestRefused: 404 if the question in whose place it is asked is gone, 409 for a repeat that cannot be
         answered now.
     :raises StorageError: if the store fails.
@@ -86,7 +100,7 @@ def stored_turn(
     plugin, scope = location.plugin, location.scope
     question = asked.message.replace(id=new_id(), turn=new_id(), created_at=timestamp(plugin.clock()))
     source = Stored(location, asked.replaces, asked.kept, summarising.summaries if summarising else None)
-    view = apply_chain(chatbot.short_term, History(source), Prompt(question, chatbot.system_prompt))
+    view = apply_chain(chatbot.short_term, History(source), Prompt(question, chatbot.system_prompt, knowledge))
     history = view.messages
     if location.place is not None:
         settle(location.place, history)
@@ -110,6 +124,7 @@ def stored_turn(
         budget=view.budget,
         summary=view.summary,
         system=chatbot.system_prompt,
+        knowledge=knowledge,
         owner=scope.owner,
         place=place,
         on_disconnect=chatbot.on_disconnect,
@@ -211,7 +226,11 @@ class Stored(Source):
         place = self._location.place
         if place is None or self._summaries is None:
             return None
-        return self._summaries.holding(place, newer, self._before)
+        try:
+            return self._summaries.holding(place, newer, self._before)
+        except StorageError:
+            logger.exception("a turn goes on without the summary of its thread")
+            return None
 
 
 def _append(location: Location, question: ChatMessage, answer_id: str, asked: Question, title: str | None) -> Appended:

@@ -35,8 +35,9 @@ class Claim:
 
         :param has_grown: tells whether much has come after a sequence.
         """
-        if not self.failed:
-            return self.begun <= now - HELD
+        if not self.failed and self.begun > now - HELD:
+            return False
+        # One that was held for too long has failed: its worker is dead, or waits for ever.
         if by_hand:
             return True
         place = self.number % (len(PAUSES) + 1)

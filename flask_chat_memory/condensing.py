@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import collections.abc as cabc
 import dataclasses
+import itertools
 import logging
 import typing as t
 
@@ -32,6 +33,10 @@ FactExtractor = cabc.Callable[[list[str], Messages], "cabc.Iterable[str] | cabc.
 LONGEST = 8_000
 """Characters of a message that a summariser reads; what is longer is cut, and marked so."""
 CUT = "\n[…]"
+MOST_CHARS = 1_000_000
+"""Characters that are read of what a summariser makes."""
+MOST_FOUND = 1_000
+"""Facts that are read of what a fact extractor finds."""
 
 
 def unredacted(text: str) -> tuple[str, cabc.Mapping[str, int]]:
@@ -54,14 +59,16 @@ class Condensation:
     def summary(self, known: Summary, part: list[ChatMessage], coverage: Coverage) -> Summary:
         """Return a summary that covers what another does, and the messages behind that.
 
-        :raises ValueError: if what was made is blank, or no shorter than what it stands for.
+        :raises ValueError: if what was made is blank, too long, or no shorter than what it stands for.
         :raises TypeError: if it is no text.
         """
         text = self._redacted(_whole(self.summarize(known.text or None, self._given(part))))
         size = coverage.tokenizer(text)
         if size >= coverage.tokenizer(known.text) + coverage.tokens(part):
             raise ValueError("the summary is no shorter than what it stands for")
-        facts = self.facts(known.facts, part)
+        if not coverage.fits(text):
+            raise ValueError(f"the summary has more than the {coverage.longest} tokens that there is room for")
+        facts = self.facts(known.facts, part, coverage)
         return dataclasses.replace(
             known,
             first=known.first or sequence_of(part[0]),
@@ -73,15 +80,22 @@ class Condensation:
             tokens=size + coverage.tokenizer("\n".join(facts)),
         )
 
-    def facts(self, known: tuple[str, ...], messages: list[ChatMessage]) -> tuple[str, ...]:
-        """Return facts with those behind them that are in messages.
+    def facts(self, known: tuple[str, ...], messages: list[ChatMessage], coverage: Coverage) -> tuple[str, ...]:
+        """Return facts with those behind them that are in messages, the newest that there is room for.
 
+        :raises ValueError: if there is no end of what was found.
         :raises TypeError: if what was found are no texts.
         """
         found = self.extract(list(known), self._given(messages))
         if isinstance(found, (str, bytes)) or not isinstance(found, cabc.Iterable):
             raise TypeError(f"a fact extractor returns a list of texts, not {type(found).__name__}")
-        return merged(known, [self._redacted(fact) if isinstance(fact, str) else fact for fact in found])
+        few = list(itertools.islice(found, MOST_FOUND + 1))
+        if len(few) > MOST_FOUND:
+            raise ValueError(f"the fact extractor returns more than {MOST_FOUND:,} facts")
+        facts = merged(known, [self._redacted(fact) if isinstance(fact, str) else fact for fact in few])
+        while facts and not coverage.fits("\n".join(facts)):
+            facts = facts[1:]
+        return facts
 
     def _given(self, messages: list[ChatMessage]) -> Messages:
         """Return messages as the functions of the site read them."""
@@ -105,15 +119,27 @@ class Condensation:
 def _whole(made: object) -> str:
     """Return the text that a summariser has made, read to its end.
 
-    :raises ValueError: if there is none.
+    :raises ValueError: if there is none, or no end of it.
     :raises TypeError: for what is no text.
     """
     if isinstance(made, (bytes, cabc.Mapping)) or not isinstance(made, cabc.Iterable):
         raise TypeError(f"a summarizer returns text or an iterable of text, not {type(made).__name__}")
-    text = clean(made if isinstance(made, str) else "".join(made)).replace("\ufffd", "").strip()
+    text = clean(made if isinstance(made, str) else _read(made)).replace("\ufffd", "").strip()
     if not text:
         raise ValueError("the summary is blank")
     return text
+
+
+def _read(pieces: cabc.Iterable[str]) -> str:
+    texts: list[str] = []
+    length = 0
+    for piece in pieces:
+        texts.append(piece)
+        # Empty pieces count, too: there may be no end of them.
+        length += len(piece) + 1
+        if length > MOST_CHARS:
+            raise ValueError(f"the summary has more than {MOST_CHARS:,} characters")
+    return "".join(texts)
 
 
 def _cut(text: str) -> str:

@@ -44,8 +44,11 @@ DEFAULTS: dict[str, t.Any] = {
     "CHAT_MEMORY_ON_UNAVAILABLE": "refuse",
 }
 CHATBOT_KEYS = (
-    "plugin", "options", "history", "system_prompt", "short_term", "greeting", "enabled", "temporary", "on_disconnect"
+    "plugin", "options", "history", "system_prompt", "knowledge", "short_term", "greeting", "enabled", "temporary",
+    "on_disconnect",
 )  # fmt: skip
+KNOWLEDGE_DOMAINS = ("facts", "user_memory")
+"""What a chatbot with ``knowledge`` reads."""
 _CHATBOT_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -61,6 +64,7 @@ class ChatbotSettings(msgspec.Struct, frozen=True):
 
     :param plugin: None keeps the history in the browser.
     :param history: False keeps none at all.
+    :param knowledge: the model is told the facts of the site and the memories of the owner.
     :param temporary: a visitor may have a conversation of which nothing is stored.
     :param on_disconnect: what becomes of an answer whose reader has left: it stops, or is finished for a later reader.
     """
@@ -69,6 +73,7 @@ class ChatbotSettings(msgspec.Struct, frozen=True):
     plugin: PluginSettings | None
     history: bool
     system_prompt: str | None
+    knowledge: bool
     short_term: Chain
     greeting: str | None
     enabled: bool
@@ -145,6 +150,12 @@ def read_settings(config: cabc.MutableMapping[str, t.Any], registry: PluginRegis
             raise ConfigurationError(
                 f"the short-term memory of chatbot {chatbot.name!r} makes summaries, and there is no storage for them: "
                 "CHAT_MEMORY_PLUGIN names none; set CHAT_MEMORY_STORAGE or CHAT_MEMORY_STORAGES['summaries']"
+            )
+        missing = next((domain for domain in KNOWLEDGE_DOMAINS if storages[domain] is None), None)
+        if chatbot.knowledge and missing is not None:
+            raise ConfigurationError(
+                f"chatbot {chatbot.name!r} has knowledge, and there is no storage for it: CHAT_MEMORY_PLUGIN names "
+                f"none; set CHAT_MEMORY_STORAGE or CHAT_MEMORY_STORAGES[{missing!r}]"
             )
     return Settings(
         chatbots=types.MappingProxyType(chatbots),
@@ -224,6 +235,7 @@ def _read_chatbot(
         plugin=plugin,
         history=_typed(values, "history", bool, True, where),
         system_prompt=_typed(values, "system_prompt", str, None, where),
+        knowledge=_typed(values, "knowledge", bool, False, where),
         short_term=short_term,
         greeting=_typed(values, "greeting", str, None, where),
         enabled=_typed(values, "enabled", bool, True, where),

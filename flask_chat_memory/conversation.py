@@ -7,6 +7,7 @@ import collections.abc as cabc
 from .config import ChatbotSettings
 from .config import Settings
 from .history import OwnHistory
+from .knowledge.known import Known
 from .lines import OwnLines
 from .location import Location
 from .own_summary import OwnSummary
@@ -46,6 +47,7 @@ class Conversation(OwnLines, OwnHistory, OwnThreads, OwnSearch, OwnSummary):
         provider: Provider | None,
         make_title: MakeTitle | None,
         summarising: Summarising | None = None,
+        known: Known | None = None,
         title: str | None,
         in_request: bool,
         admission: cabc.Sequence[BeforeTurn] = (),
@@ -59,6 +61,7 @@ class Conversation(OwnLines, OwnHistory, OwnThreads, OwnSearch, OwnSummary):
         self._provider = provider
         self._titles = Titles(title, make_title)
         self._summarising = summarising
+        self._known = known
         self._in_request = in_request
         self._admission = admission
         self._announce = announce
@@ -109,6 +112,7 @@ class Conversation(OwnLines, OwnHistory, OwnThreads, OwnSearch, OwnSummary):
         """Remove the messages of the thread and keep its id."""
         location = self._location()
         if location and location.thread_id:
+            # Before, for it must not outlive the messages; and again for one that was made meanwhile.
+            self._delete_summary(location.scope, location.thread_id)
             location.plugin.clear_messages(location.scope, location.thread_id)
-            if self._summarising is not None:
-                self._summarising.summaries.delete(location.scope, location.thread_id)
+            self._delete_summary(location.scope, location.thread_id)

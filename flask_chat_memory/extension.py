@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import functools
 import typing as t
 import weakref
 
@@ -255,6 +256,7 @@ class ChatMemory(SiteFunctions, Accounts, Remembering, Forgetting):
             provider=plain_function(app, provider) if provider else None,
             make_title=_in_app(app, plain_function(app, make_title)) if make_title else None,
             summarising=self._summarising(app, chatbot) if plugin else None,
+            known=self._known() if chatbot.knowledge else None,
             title=title,
             in_request=in_request,
             admission=self._admission,
@@ -272,7 +274,9 @@ class ChatMemory(SiteFunctions, Accounts, Remembering, Forgetting):
             summaries=Summaries(self.storage("summaries")),
             coverage=coverage,
             condense=Condensation(
-                summarize=plain_function(app, summarizer) if summarizer else lead,
+                summarize=plain_function(app, summarizer)
+                if summarizer
+                else functools.partial(lead, fits=coverage.fits),
                 extract=plain_function(app, extractor) if extractor else statements,
                 redact=self.redact,
             ),

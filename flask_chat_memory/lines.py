@@ -160,10 +160,10 @@ class OwnLines(OwnTurns):
         by: str | None,
     ) -> Turn:
         asked = Question(new, key=key, replaces=sequence_of(question), kept=late)
+        # Before, for if the summary cannot be dropped, nothing may be hidden; again for one that was made meanwhile.
+        self._drop_summary(location, sequence_of(question))
         turn = self._take(asked, by, location=location)
-        if late:
-            # The last message of a summary may be one that stays, while others are hidden.
-            self._drop_summary(location, sequence_of(question))
+        self._drop_summary(location, sequence_of(question))
         return turn
 
     def _repeated(self, location: Location, new: ChatMessage, key: str | None) -> Turn | None:

@@ -14,6 +14,7 @@ from .knowledge.facts import GlobalFacts
 from .knowledge.guard import Guard
 from .knowledge.guard import refuse_orders
 from .knowledge.knowledge_base import KnowledgeBase
+from .knowledge.known import Known
 from .knowledge.remember import RememberTool
 from .knowledge.user_memory import UserMemories
 from .redaction import Redacted
@@ -101,6 +102,9 @@ class Remembering(abc.ABC):
         """
         self._guard = _only("memory_guard", self._guard, function)
         return function
+
+    def _known(self) -> Known:
+        return Known(self.global_facts, self.storage("user_memory"))
 
     def _known_memories(self, owner: str) -> UserMemories | None:
         return None if self.settings.storages["user_memory"] is None else self.user_memories(owner)

@@ -47,9 +47,9 @@ class Summaries:
             self.claims(scope, thread_id).drop()
 
     def delete_touched(self, scope: Scope, thread_id: str, sequence: int) -> None:
-        """Remove the summary of a thread if it covers a message, or one that came after it."""
+        """Remove the summary of a thread if it covers, or has facts of, a message or one that came after it."""
         summary = self.load(scope, thread_id)
-        if summary is not None and sequence <= summary.last:
+        if summary is not None and sequence <= max(summary.last, summary.read):
             self.delete(scope, thread_id)
 
     def delete_all(self, owner: str) -> None:

@@ -68,9 +68,11 @@ class Summarising:
             known, covered = (former.facts, former.last) if former else ((), 0)
             messages = place.plugin.load_messages(place.scope, place.thread_id, limit=PAGE)
             uncovered = [message for message in messages if sequence_of(message) > covered]
-            facts = self.condense.facts(known, uncovered)
+            facts = self.condense.facts(known, uncovered, self.coverage)
             now = timestamp(place.plugin.clock())
-            summary = dataclasses.replace(former or Summary(thread_id=place.thread_id, timestamp=now), facts=facts)
+            known_by_now = former or Summary(thread_id=place.thread_id, timestamp=now)
+            read = max((sequence_of(message) for message in messages), default=0)
+            summary = dataclasses.replace(known_by_now, facts=facts, read=read)
             self.summaries.save(place.scope, summary)
             if not place.plugin.has_thread(place.scope, place.thread_id):
                 self.summaries.delete(place.scope, place.thread_id)
@@ -88,7 +90,8 @@ class Summarising:
         least = 0 if budget.dropped else threshold
         try:
             target = functools.partial(self._make_quietly, place, least)
-            threading.Thread(target=target, name=f"summary of turn {turn.id}").start()
+            # One that never ends must not keep the process alive; its claim ends by itself.
+            threading.Thread(target=target, name=f"summary of turn {turn.id}", daemon=True).start()
         except RuntimeError:
             logger.exception("a thread is not summarised, for the process is ending")
 
@@ -116,6 +119,8 @@ class Summarising:
             summary = self._made(place, former, part)
         except Exception:
             claims.fail(claim)
+            if not place.plugin.has_thread(place.scope, place.thread_id):
+                claims.drop()
             if by_hand:
                 raise
             logger.exception("a thread of chatbot %s was not summarised, attempt %d", place.scope.chatbot, claim.number)

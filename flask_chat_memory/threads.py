@@ -125,12 +125,15 @@ class OwnThreads(Located):
         if scope is None or self._plugin is None:
             return False
         deleted = self._plugin.delete_thread(scope, thread_id)
-        if self._summarising is not None:
-            # Also when the thread is gone: the last attempt may have come no further.
-            self._summarising.summaries.delete(scope, thread_id)
+        # Also when the thread is gone: the last attempt may have come no further.
+        self._delete_summary(scope, thread_id)
         if deleted:
             self._announce(thread_deleted, owner=scope.owner, chatbot=self.chatbot, thread_id=thread_id)
         return deleted
+
+    def _delete_summary(self, scope: Scope, thread_id: str) -> None:
+        if self._summarising is not None:
+            self._summarising.summaries.delete(scope, thread_id)
 
     def _only_thread(self, scope: Scope, archived: bool | None) -> ThreadPage:
         plugin = t.cast(ChatMemoryPlugin, self._plugin)

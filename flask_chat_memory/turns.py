@@ -16,6 +16,7 @@ from .config import Settings
 from .errors import ConfigurationError
 from .errors import RequestRefused
 from .errors import StorageError
+from .knowledge.known import Known
 from .location import Located
 from .location import Location
 from .message import ChatMessage
@@ -56,6 +57,7 @@ class OwnTurns(Located):
     _provider: Provider | None
     _titles: Titles
     _summarising: Summarising | None
+    _known: Known | None
     _in_request: bool
     _admission: cabc.Sequence[BeforeTurn]
     _taken: list[tuple[str, str]]
@@ -111,7 +113,9 @@ class OwnTurns(Located):
         scope = Scope(self._visitor.claim(), self.chatbot)
         location = location or Location(self._plugin, scope, self._visitor, self._announce, asked.thread_id)
         try:
-            turn = stored_turn(self._chatbot, self._visitor, location, asked, self._titles, self._summarising)
+            turn = stored_turn(
+                self._chatbot, self._visitor, location, asked, self._titles, self._summarising, self._told(scope.owner)
+            )
         except StorageError as error:
             self._announce(storage_unavailable, owner=scope.owner, chatbot=self.chatbot)
             if self._settings.on_unavailable == "answer":
@@ -126,7 +130,13 @@ class OwnTurns(Located):
         return turn
 
     def _unstored(self, asked: Question, notice: str | None = None) -> Turn:
-        return unstored_turn(self._chatbot, self._visitor, asked, self._announce, notice)
+        # A temporary conversation neither adds to what is known of the owner nor looks at it.
+        knowledge = self._told(None if notice == TEMPORARY_NOTICE else self._visitor.owner)
+        return unstored_turn(self._chatbot, self._visitor, asked, self._announce, knowledge, notice)
+
+    def _told(self, owner: str | None) -> str | None:
+        """Return what the model is told of the site and of an owner."""
+        return self._known.block(owner) if self._known else None
 
     def send(self, question: str | ChatMessage, *, by: str | None = None) -> ChatMessage:
         """Ask the chatbot's provider and return its answer, which is stored.

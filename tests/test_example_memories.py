@@ -207,3 +207,20 @@ def test_what_was_said_is_text_and_no_markup(app: flask.Flask, amber: FlaskClien
         assert text not in page
         assert "<script>alert" not in page
         assert str(markupsafe.escape(text)) in page
+
+
+def test_a_temporary_chat_neither_remembers_nor_knows(app: flask.Flask, amber: FlaskClient) -> None:
+    ask(amber, "Remember that I like dots")
+    for question in ("Remember that I like lines", "What do you know about me?"):
+        body = {"messages": [{"role": "user", "text": question}], "temporary": True}
+        said = amber.post("/chat-memory/support/messages", json=body).text
+        assert "temporary" in said and "dots" not in said
+    assert [memory.text for memory in remembered(app)] == ["I like dots"]
+
+
+def test_a_model_is_told_what_was_remembered(app: flask.Flask, amber: FlaskClient) -> None:
+    ask(amber, "Remember that I like dots")
+    with app.app_context():
+        turn = memory_of(app).start_conversation("user:amber").turn("Hello?")
+    assert "I like dots" in turn.messages[0]["content"]
+    turn.finish("Hello.")

@@ -62,6 +62,8 @@ def test_what_is_no_fact_is_refused(text: t.Any) -> None:
     for call in (facts.add, lambda text: facts.replace(["b", text])):
         with pytest.raises(InvalidKnowledge):
             call(text)
+    with pytest.raises(InvalidKnowledge, match="texts: must be a list of texts"):
+        facts.replace("one text is no list")
     assert facts.list() == ["a"]
 
 

@@ -163,6 +163,18 @@ def test_orders_to_the_assistant_are_refused(site: tuple[flask.Flask, ChatMemory
 def test_the_guard_is_quick_on_long_texts() -> None:
     for text in ("ignore " * 150, "a" * 1000, "![" * 500, "<" * 1000, "always " * 150):
         refuse_orders(text[:1000])
+    # An hour, where each line is looked through to the end of the text.
+    refuse_orders("\n" * 100_000)
+
+
+def test_the_guard_reads_only_what_may_be_kept(site: tuple[flask.Flask, ChatMemory]) -> None:
+    read: list[str] = []
+    site[1].memory_guard(read.append)
+    assert call(site, {"text": "a", "tags": ["b", "c" * 51]}) == (
+        "Not remembered: tags[1]: has more than 50 characters."
+    )
+    assert call(site, {"text": "a", "tags": [*map(str, range(11))]}) == "Not remembered: tags: are more than 10."
+    assert read == []
 
 
 def test_the_site_may_have_its_own_guard(site: tuple[flask.Flask, ChatMemory]) -> None:

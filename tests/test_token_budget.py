@@ -12,10 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flask_chat_memory import ChatMessage
+from flask_chat_memory import ConfigurationError
 from flask_chat_memory import Scope
 from flask_chat_memory.short_term.base import Prompt
 from flask_chat_memory.short_term.base import View
 from flask_chat_memory.short_term.budget import Budget
+from flask_chat_memory.short_term.chain import apply_chain
+from flask_chat_memory.short_term.chain import make_chain
 from flask_chat_memory.short_term.estimate import correction
 from flask_chat_memory.short_term.estimate import IMAGE
 from flask_chat_memory.short_term.estimate import MESSAGE
@@ -205,7 +208,7 @@ def test_the_question_tells_what_its_turn_was_estimated_at(tmp_path: pathlib.Pat
     asked = [message for message in conversation.history() if message.role == "user"]
     told = [message.metadata["view"] for message in asked]
     assert [one["turn"] for one in told] == [1, 2, 3, 4, 5, 6]
-    assert [one["dropped"] for one in told] == [0, 0, 0, 1, 2, 3]
+    assert [one["dropped"] for one in told] == [0, 0, 0, 0, 2, 3]
     assert all(one["tokens"] <= 100 for one in told)
     turn = conversation.turn("now")
     assert turn.budget is not None
@@ -290,3 +293,35 @@ def test_whatever_is_stored_what_is_sent_is_acceptable_and_fits_or_is_told(
     assert budget.sent == estimated
     # More than fits is the first question and the present one alone.
     assert budget.left >= 0 or len(seen.messages) <= 1
+
+
+def test_the_first_question_takes_its_room_once() -> None:
+    messages = thread(3)
+    size = sum(map(tokens_of_message, messages)) + tokens_of_message(QUESTION)
+    assert ids(view(messages, size)) == [message.id for message in messages]
+    assert budget_of(view(messages, size)).dropped == 0
+    assert ids(view(messages, size - 1)) == ["q0", "q1", "a1", "q2", "a2"]
+
+
+def test_what_a_later_memory_leaves_out_is_dropped_and_not_sent() -> None:
+    chain = make_chain([{"type": "tokens", "reserve": 0, "margin": 0}, {"type": "window", "turns": 1}], "KEY")
+    messages = thread(4)
+    chained = apply_chain(chain, History.of(messages), PROMPT)
+    assert ids(chained) == ["q3", "a3"]
+    budget = budget_of(chained)
+    assert (budget.turns, budget.dropped) == (4, 3)
+    assert budget.history == sum(map(tokens_of_message, messages[-2:]))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"context_windows": 5}, "context_windows is 5; allowed is a dict: model -> tokens"),
+        ({"tools": 5}, "tools must be a list of dicts"),
+        ({"tools": "find"}, "tools must be a list of dicts"),
+        ({"tools": ["find"]}, "tools must be a list of dicts"),
+    ],
+)
+def test_what_is_no_option_is_refused_at_start_up(options: dict[str, t.Any], said: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"KEY.0.: {said}"):
+        make_chain([{"type": "tokens", **options}], "KEY")

@@ -8,6 +8,7 @@ import threading
 import time
 
 from ..errors import CorruptRecord
+from ..errors import InvalidKnowledge
 from ..message import timestamp
 from ..plugins.base import Clock
 from ..storage.domains import DomainStorage
@@ -68,8 +69,11 @@ class GlobalFacts:
     def replace(self, texts: cabc.Iterable[str]) -> None:
         """Replace all facts.
 
-        :raises InvalidKnowledge: for what is no text of 1 to 1,000 characters; nothing is changed.
+        :raises InvalidKnowledge: for what is no text of 1 to 1,000 characters, and for one text alone; nothing is
+            changed.
         """
+        if isinstance(texts, str):
+            raise InvalidKnowledge("texts", "must be a list of texts")
         facts = [checked_text(text, f"texts[{place}]", MAX_FACT) for place, text in enumerate(texts)]
         with _changing:
             self._save([*dict.fromkeys(facts)])

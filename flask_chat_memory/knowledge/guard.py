@@ -36,7 +36,7 @@ _REASONS = (
     ),
     (
         re.compile(
-            r"<\|?/?\w|\|>|\[/?(?:inst|system)\]|^\W*(?:system|assistant|developer|tool|user|human|ai)\s*[:>]",
+            r"<\|?/?\w|\|>|\[/?(?:inst|system)\]|^[^\w\n]*(?:system|assistant|developer|tool|user|human|ai)\s*[:>]",
             re.IGNORECASE | re.MULTILINE,
         ),
         "it imitates the marks of a conversation",

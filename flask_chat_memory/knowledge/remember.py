@@ -13,6 +13,7 @@ from .guard import Guard
 from .user_memory import CATEGORIES
 from .user_memory import MAX_TEXT
 from .user_memory import UserMemories
+from .values import checked_tags
 from .values import checked_text
 from .values import MAX_TAG
 from .values import MAX_TAGS
@@ -99,13 +100,13 @@ class RememberTool:
             raise InvalidKnowledge("category", f"must be one of {', '.join(MODEL_CATEGORIES)}")
         if self._added >= MOST_CALLS:
             return f"Not remembered: {MOST_CALLS} memories in one turn are enough."
-        text, tags = checked_text(given.get("text"), "text", MAX_TEXT), given.get("tags", [])
-        for part in (text, *(tags if isinstance(tags, list) else ())):
-            reason = self._guard(part) if isinstance(part, str) else None
+        # Checked before the guard reads it, for that has to be short.
+        text, tags = checked_text(given.get("text"), "text", MAX_TEXT), checked_tags(given.get("tags", []))
+        for part in (text, *tags):
+            reason = self._guard(part)
             if reason is not None:
                 return f"Not remembered: {reason}."
-        tags = [self._redact(tag) if isinstance(tag, str) else tag for tag in tags] if isinstance(tags, list) else tags
-        self._memories.add(self._redact(text), category, tags, source="model")
+        self._memories.add(self._redact(text), category, [self._redact(tag) for tag in tags], source="model")
         self._added += 1
         return "Remembered."
 

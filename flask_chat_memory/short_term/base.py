@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import collections.abc as cabc
 import dataclasses
 
 from ..message import ChatMessage
@@ -33,11 +34,13 @@ class View:
     :param messages: oldest first.
     :param budget: None if nothing was estimated.
     :param summary: of what came before them.
+    :param estimate: says how many tokens of the budget messages are; None if that is not known.
     """
 
     messages: list[ChatMessage]
     budget: Budget | None = None
     summary: Summary | None = None
+    estimate: cabc.Callable[[list[ChatMessage]], int] | None = None
 
 
 class ShortTermMemory(abc.ABC):

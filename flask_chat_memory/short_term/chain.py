@@ -9,10 +9,12 @@ import inspect
 import typing as t
 
 from ..errors import ConfigurationError
+from ..message import ChatMessage
 from ..plugins.importing import import_named
 from .base import Prompt
 from .base import ShortTermMemory
 from .base import View
+from .budget import Budget
 from .coverage import Coverage
 from .history import EVERYTHING
 from .history import History
@@ -71,13 +73,23 @@ def _entry_points() -> dict[str, str]:
 
 def apply_chain(chain: Chain, history: History, prompt: Prompt) -> View:
     """Let each short-term memory work on what the one before it left; without any, everything is seen."""
-    budget = None
+    counted = None
     for memory in chain:
         view = memory.view(history, prompt)
-        budget = view.budget or budget
+        counted = view if view.budget else counted
         prompt = dataclasses.replace(prompt, summary=view.summary or prompt.summary)
         history = History.of(view.messages, history)
-    return View(history.newest(EVERYTHING), budget, prompt.summary)
+    messages = history.newest(EVERYTHING)
+    return View(messages, _counted(counted, messages), prompt.summary)
+
+
+def _counted(view: View | None, messages: list[ChatMessage]) -> Budget | None:
+    """Return the budget of a view, of which those behind it in the chain may have left fewer messages."""
+    budget = view.budget if view else None
+    if view is None or budget is None or view.estimate is None or len(messages) == len(view.messages):
+        return budget
+    seen = sum(message.role == "user" for message in messages) + (view.summary.turns if view.summary else 0)
+    return dataclasses.replace(budget, history=view.estimate(messages), dropped=max(budget.turns - seen, 0))
 
 
 def coverage_of(chain: Chain) -> Coverage | None:

@@ -10,6 +10,7 @@ from ..message import ChatMessage
 from .estimate import Tokenizer
 from .estimate import tokens_of_message
 from .estimate import tokens_of_text
+from .summary import inert
 
 MOST = 4
 """Thresholds of tokens that are summarised in one call."""
@@ -21,14 +22,20 @@ class Coverage:
 
     :param threshold: tokens that no summary covers; beyond that it is summarised.
     :param recent: messages, at least, that stay as they are: the newest whole turns that hold so many.
+    :param longest: tokens of the text of a summary, and of its facts.
     """
 
     threshold: int = 10_000
     recent: int = 5
+    longest: int = 10_000
     tokenizer: Tokenizer = tokens_of_text
 
     def tokens(self, messages: cabc.Iterable[ChatMessage]) -> int:
         return sum(tokens_of_message(message, self.tokenizer) for message in messages)
+
+    def fits(self, text: str) -> bool:
+        """Tell whether a text of a summary, or its facts, leave room for a conversation."""
+        return self.tokenizer(inert(text)) <= self.longest
 
     def part(self, messages: cabc.Sequence[ChatMessage], running: cabc.Set[str]) -> list[ChatMessage]:
         """Return the oldest messages that a summary may cover next, in whole turns; none if there are no such ones.

@@ -23,14 +23,20 @@ _ASKS = ("?", "\uff1f", "\u061f")
 Message = cabc.Mapping[str, t.Any]
 
 
-def lead(previous: str | None, messages: cabc.Sequence[Message]) -> str:
-    """Return the previous summary with a line for each message: who, and the first sentence."""
+def lead(previous: str | None, messages: cabc.Sequence[Message], fits: cabc.Callable[[str], bool]) -> str:
+    """Return the previous summary with a line for each message: who, and the first sentence.
+
+    :param fits: tells whether a text is short enough; while it is not, the oldest line goes.
+    """
     lines = (previous or "").splitlines()
     for message in messages:
         sentence = next(_sentences(message), None)
         if sentence:
             lines.append(f"{str(message['role']).capitalize()}: {sentence}")
-    return "\n".join(lines[-MOST_LINES:])
+    lines = lines[-MOST_LINES:]
+    while lines and not fits("\n".join(lines)):
+        del lines[0]
+    return "\n".join(lines)
 
 
 def statements(_facts: cabc.Sequence[str], messages: cabc.Sequence[Message]) -> list[str]:

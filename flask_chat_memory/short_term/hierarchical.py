@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import dataclasses
+import math
 import typing as t
 
 from .base import Prompt
@@ -13,6 +14,9 @@ from .estimate import Tokenizer
 from .history import History
 from .tokens import PAGE
 from .tokens import Tokens
+
+SHARE = 4
+"""A summary takes one part of so many of the smallest context window, and its facts another."""
 
 
 class Hierarchical(Tokens):
@@ -41,7 +45,9 @@ class Hierarchical(Tokens):
         for name, value, least in (("summary_threshold", summary_threshold, 1), ("recent", recent, 0)):
             if type(value) is not int or value < least:
                 raise ValueError(f"{name} is {value!r}; allowed is an int from {least} on")
-        self.coverage = Coverage(threshold=summary_threshold, recent=recent, tokenizer=self._tokenizer)
+        smallest = min([context_window, *self._windows.values()])
+        longest = max(0, smallest - reserve - math.ceil(smallest * margin)) // SHARE
+        self.coverage = Coverage(threshold=summary_threshold, recent=recent, longest=longest, tokenizer=self._tokenizer)
 
     def view(self, history: History, prompt: Prompt) -> View:
         # First, for thread and messages are found in one go.

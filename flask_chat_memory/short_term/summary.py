@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import dataclasses
+import html
 import typing as t
 
 from ..errors import CorruptRecord
@@ -24,6 +25,7 @@ class Summary:
 
     :param first: the sequence of the first message that is covered, ``last`` that of the last one; 0 if none is.
     :param last_id: the id of the message ``last``.
+    :param read: the sequence of the last message that facts were looked for in by hand; 0 if that was not done.
     :param turns: how many are covered.
     :param facts: each one line, the newest last.
     :param tokens: of text and facts, as estimated.
@@ -34,6 +36,7 @@ class Summary:
     first: int = 0
     last: int = 0
     last_id: str | None = None
+    read: int = 0
     turns: int = 0
     text: str = ""
     facts: tuple[str, ...] = ()
@@ -51,6 +54,7 @@ class Summary:
             "first": self.first,
             "last": self.last,
             "last_id": self.last_id,
+            "read": self.read,
             "turns": self.turns,
             "text": f"{_SUMMARY}\n\n{self.text}\n\n{_FACTS}\n\n{facts}".rstrip("\n"),
         }
@@ -61,10 +65,10 @@ class Summary:
 
         :raises CorruptRecord: if it is none.
         """
-        # A summary may have the heading in it, a fact has not: the last one counts.
-        text, heading, facts = str(document.get("text", "")).rpartition(_FACTS)
+        # A summary may have the heading in it, as a line of its own a fact has not: the last one counts.
+        text, heading, facts = f"\n{document.get('text', '')}\n".rpartition(f"\n{_FACTS}\n")
         values = {field.name: document.get(field.name) for field in dataclasses.fields(cls)}
-        numbers = [values[name] for name in ("first", "last", "turns", "tokens")]
+        numbers = [values[name] for name in ("first", "last", "read", "turns", "tokens")]
         texts = [values["thread_id"], values["timestamp"], values["last_id"] or ""]
         if (
             document.get("type") != TYPE
@@ -76,6 +80,11 @@ class Summary:
         lines = (line.removeprefix("- ") for line in facts.splitlines())
         values |= {"text": text.strip().removeprefix(_SUMMARY).strip(), "facts": merged((), lines)}
         return cls(**t.cast("dict[str, t.Any]", values))
+
+
+def inert(text: str) -> str:
+    """Return text as a model is shown it, which can neither end its block nor begin another."""
+    return html.escape(text, quote=False)
 
 
 def merged(known: cabc.Iterable[str], new: cabc.Iterable[object]) -> tuple[str, ...]:

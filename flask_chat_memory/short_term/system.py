@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import html
-
 from .base import Prompt
+from .summary import inert
 from .summary import Summary
 
 _SUMMARY = (
@@ -25,16 +24,11 @@ def system_message(prompt: Prompt) -> str | None:
 def summary_block(summary: Summary | None) -> str | None:
     if summary is None or not summary.text:
         return None
-    return f"{_SUMMARY}\n<summary>\n{_inert(summary.text)}\n</summary>"
+    return f"{_SUMMARY}\n<summary>\n{inert(summary.text)}\n</summary>"
 
 
 def facts_block(summary: Summary | None) -> str | None:
     if summary is None or not summary.facts:
         return None
-    lines = "\n".join(f"- {_inert(fact)}" for fact in summary.facts)
+    lines = "\n".join(f"- {inert(fact)}" for fact in summary.facts)
     return f"{_FACTS}\n<facts>\n{lines}\n</facts>"
-
-
-def _inert(text: str) -> str:
-    """Return text that can neither end its block nor begin another."""
-    return html.escape(text, quote=False)

@@ -53,6 +53,10 @@ class Tokens(ShortTermMemory):
         tools: cabc.Sequence[cabc.Mapping[str, t.Any]] = (),
         tokenizer: Tokenizer | None = None,
     ) -> None:
+        if not isinstance(context_windows, cabc.Mapping | None):
+            raise ValueError(f"context_windows is {context_windows!r}; allowed is a dict: model -> tokens")
+        if not isinstance(tools, list | tuple) or not all(isinstance(tool, cabc.Mapping) for tool in tools):
+            raise ValueError("tools must be a list of dicts, the schemas of tools")
         numbers = {f"context_windows[{model!r}]": window for model, window in (context_windows or {}).items()}
         for name, value in {**numbers, "context_window": context_window, "reserve": reserve}.items():
             if type(value) is not int or value < 0:
@@ -75,8 +79,10 @@ class Tokens(ShortTermMemory):
         budget = self._without_history(newest, prompt, factor)
         # A summary that covers the first question stands for it.
         first = history.first() if summary is None or not summary.last else None
-        floor = 0 if first is None else self._tokens([first], factor)
-        shown, is_all = self._fitting(history, summary.last if summary else 0, budget.left - floor, factor)
+        covered = summary.last if summary else 0
+        shown, is_all = self._fitting(history, covered, budget.left, factor)
+        if first is not None and not is_all:
+            shown, is_all = self._fitting(history, covered, budget.left - self._tokens([first], factor), factor)
         seen = sum(message.role == "user" for message in shown) + (summary.turns if summary else 0)
         if first is not None and first not in shown[:1]:
             shown = [first, *shown]
@@ -89,7 +95,7 @@ class Tokens(ShortTermMemory):
                 prompt.question.turn,
                 -budget.left,
             )
-        return View(shown, budget, summary)
+        return View(shown, budget, summary, lambda messages: self._tokens(messages, factor))
 
     def _without_history(self, newest: list[ChatMessage], prompt: Prompt, factor: float) -> Budget:
         model = next((message.model for message in reversed(newest) if message.model), None)

@@ -29,14 +29,17 @@ def acceptable(messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
     """Return messages in an order that strict providers accept.
 
     Assistant messages without content are left out, tool calls without their results and results without their call
-    likewise, and user messages in a row are joined. Nothing stands before the first user message.
+    likewise, and user messages in a row are joined. Neither an answer nor a result stands before the first user
+    message.
     """
     result: list[ChatMessage] = []
+    is_asked = False
     for message in _paired(list(messages)):
-        if message.role == "assistant" and not message.content and not message.tool_calls:
+        if message.role == "assistant" and _is_blank(message) and not message.tool_calls:
             continue
-        if message.role in ("assistant", "tool") and not result:
+        if message.role in ("assistant", "tool") and not is_asked:
             continue
+        is_asked = is_asked or message.role == "user"
         if message.role == "user" and result and result[-1].role == "user":
             result[-1] = _joined(result[-1], message)
         else:
@@ -59,13 +62,18 @@ def _paired(messages: list[ChatMessage]) -> cabc.Iterator[ChatMessage]:
         while end < len(messages) and messages[end].role == "tool":
             end += 1
         results = {result.tool_call_id: result for result in messages[place:end]}
-        wanted = [call.get("id") for call in message.tool_calls]
+        wanted = [call["id"] for call in message.tool_calls if isinstance(call.get("id"), str)]
         place = end
-        if all(call in results for call in wanted):
+        if len(set(wanted)) == len(message.tool_calls) and results.keys() >= set(wanted):
             yield message
             yield from (results[call] for call in wanted)
         elif message.content:
             yield ChatMessage.from_dict({k: v for k, v in message.to_dict().items() if k != "tool_calls"})
+
+
+def _is_blank(message: ChatMessage) -> bool:
+    parts = message.content if isinstance(message.content, list) else []
+    return not message.text.strip() and all(part.get("type") == "text" for part in parts)
 
 
 def _joined(first: ChatMessage, second: ChatMessage) -> ChatMessage:
