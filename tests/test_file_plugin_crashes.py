@@ -11,9 +11,9 @@ import resource
 import shutil
 import signal
 import typing as t
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import StorageError
