@@ -231,6 +231,7 @@ def test_no_part_that_comes_later_is_without_a_deadline(
     make_plugin: MakePlugin, client: redis.Redis, key_prefix: str, later: cabc.Callable[[RedisPlugin], object]
 ) -> None:
     plugin = make_plugin(expiry=1000)
+    plugin.clock = ManualClock()
     # Neither turns nor a key nor a mark.
     plugin.append_messages(OWNER, THREAD, [user("plain", "plain")])
     later(plugin)
