@@ -14,7 +14,6 @@ from flask_chat_memory import Scope
 from flask_chat_memory.documents import Documents
 from flask_chat_memory.plugins.encrypted import EncryptedPlugin
 from flask_chat_memory.resolve import resolve
-from flask_chat_memory.testing import contracts
 from flask_chat_memory.testing.contracts.failures import Damage
 from flask_chat_memory.testing.contracts.parts import MakePlugin
 
@@ -57,11 +56,11 @@ class OverRedis(test_redis_contract.OverRedis):
         return lambda **options: encrypted("redis", where, **options)
 
 
-class TestOverRedis(RedisURL, OverRedis, contracts.LoadContract):
+class TestOverRedis(RedisURL, OverRedis):
     pass
 
 
-class TestOverRedisCluster(RedisClusterURL, OverRedis, contracts.LoadContract):
+class TestOverRedisCluster(RedisClusterURL, OverRedis):
     pass
 
 
@@ -79,11 +78,11 @@ class OverAServer:
             plugin.close()
 
 
-class TestOverPostgreSQL(OverAServer, test_sqlalchemy_contract_servers.TestPostgreSQL):
+class TestOverPostgreSQL(OverAServer, test_sqlalchemy_contract_servers.OnPostgreSQL):
     pass
 
 
-class TestOverMariaDB(OverAServer, test_sqlalchemy_contract_servers.TestMariaDB):
+class TestOverMariaDB(OverAServer, test_sqlalchemy_contract_servers.OnMariaDB):
     pass
 
 

@@ -19,7 +19,7 @@ from .sql_servers import Place
 from .sql_servers import Places
 
 
-class OnAServer(EveryContract, contracts.LoadContract):
+class OnAServer(EveryContract):
     @pytest.fixture
     def make_plugin(self, place: Place) -> MakePlugin:
         return place.make_plugin
@@ -45,15 +45,23 @@ class OnAServer(EveryContract, contracts.LoadContract):
         return break_store
 
 
-class TestPostgreSQL(OnAServer):
+class OnPostgreSQL(OnAServer):
     @pytest.fixture
     def place(self, sql_places: Places) -> cabc.Iterator[Place]:
         with sql_places.lend("postgresql") as place:
             yield place
 
 
-class TestMariaDB(OnAServer):
+class OnMariaDB(OnAServer):
     @pytest.fixture
     def place(self, sql_places: Places) -> cabc.Iterator[Place]:
         with sql_places.lend("mariadb") as place:
             yield place
+
+
+class TestPostgreSQL(OnPostgreSQL, contracts.LoadContract):
+    pass
+
+
+class TestMariaDB(OnMariaDB, contracts.LoadContract):
+    pass
