@@ -317,7 +317,8 @@ def test_an_anonymous_visitor_is_an_owner_as_soon_as_something_was_stored(tmp_pa
     with pytest.raises(MissingOwner, match="nothing was stored for this visitor yet"):
         visitor.get("/memories")
     for client in (visitor, other):
-        client.post("/chat-memory/default/messages", json={"messages": [{"role": "user", "text": "hi"}]})
+        question = {"messages": [{"role": "user", "text": "hi"}]}
+        client.post("/chat-memory/default/messages", json=question, buffered=True)
     assert visitor.get("/memories").json == other.get("/memories").json == ["a"]
     with app.app_context():
         assert len(memory.storage("user_memory")._storage.list()) == 2
