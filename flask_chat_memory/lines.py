@@ -94,7 +94,6 @@ class OwnLines(OwnTurns):
             # A line may know of messages that are no longer stored.
             return False
         found = False
-
         parting: int | None = None
 
         def show(lines: Lines, last: int) -> Lines | None:

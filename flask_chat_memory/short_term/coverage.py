@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
 import itertools
+
+import msgspec
 
 from ..message import ChatMessage
 from .estimate import Tokenizer
 from .estimate import tokens_of_message
 from .estimate import tokens_of_text
 from .summary import inert
+from .view import turns_of
 
 MOST = 4
 """Thresholds of tokens that are summarised in one call."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Coverage:
+class Coverage(msgspec.Struct, frozen=True, kw_only=True):
     """When a conversation is summarised, and how far.
 
     :param threshold: tokens that no summary covers; beyond that it is summarised.
@@ -66,16 +67,3 @@ def _cuts(messages: cabc.Sequence[ChatMessage], running: cabc.Set[str]) -> list[
         if end == place:
             cuts.append(place + 1)
     return cuts
-
-
-def turns_of(messages: cabc.Iterable[ChatMessage]) -> list[str | int]:
-    """Return the turn of each message; one without a turn belongs to the question before it."""
-    turns: list[str | int] = []
-    turn: str | int = 0
-    for place, message in enumerate(messages, 1):
-        if message.turn is not None:
-            turn = message.turn
-        elif message.role == "user":
-            turn = place
-        turns.append(turn)
-    return turns

@@ -11,18 +11,26 @@ from ..message import ChatMessage
 def by_turn(messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
     """Group messages by turn, turns in the order of their questions.
 
-    Stored order is arrival, so the messages of turns that overlap are mixed. A message without a turn belongs to the
-    question before it.
+    Stored order is arrival, so the messages of turns that overlap are mixed.
     """
+    messages = list(messages)
     groups: dict[str | int, list[ChatMessage]] = {}
-    place: str | int = 0
-    for count, message in enumerate(messages, 1):
-        if message.turn is not None:
-            place = message.turn
-        elif message.role == "user":
-            place = count
-        groups.setdefault(place, []).append(message)
+    for turn, message in zip(turns_of(messages), messages, strict=True):
+        groups.setdefault(turn, []).append(message)
     return [message for group in groups.values() for message in group]
+
+
+def turns_of(messages: cabc.Iterable[ChatMessage]) -> list[str | int]:
+    """Return the turn of each message; one without a turn belongs to the question before it."""
+    turns: list[str | int] = []
+    turn: str | int = 0
+    for place, message in enumerate(messages, 1):
+        if message.turn is not None:
+            turn = message.turn
+        elif message.role == "user":
+            turn = place
+        turns.append(turn)
+    return turns
 
 
 def acceptable(messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
