@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
 import typing as t
+
+import msgspec
 
 from .storage.domains import DomainStorage
 
@@ -14,8 +15,7 @@ PAUSES = (60.0, 600.0)
 """Seconds after a first and a second failure. After a third, the thread must have grown."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Claim:
+class Claim(msgspec.Struct, frozen=True):
     """An attempt to cover the messages after a range.
 
     :param name: of its document.
@@ -75,7 +75,7 @@ class Claims:
 
     def fail(self, claim: Claim) -> None:
         """Note that an attempt has come to nothing."""
-        self._storage.save(claim.name, _document(dataclasses.replace(claim, failed=True)))
+        self._storage.save(claim.name, _document(msgspec.structs.replace(claim, failed=True)))
 
     def drop(self, claim: Claim | None = None) -> None:
         """Forget an attempt, or all: what they were for is done."""

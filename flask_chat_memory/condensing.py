@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import collections
 import collections.abc as cabc
-import dataclasses
 import itertools
 import logging
 import typing as t
+
+import msgspec
 
 from .message import ChatMessage
 from .plugins.rules import sequence_of
@@ -43,8 +44,7 @@ def unredacted(text: str) -> tuple[str, cabc.Mapping[str, int]]:
     return text, {}
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Condensation:
+class Condensation(msgspec.Struct, frozen=True, kw_only=True):
     """The functions that make summaries.
 
     :param summarize: makes the text.
@@ -69,7 +69,7 @@ class Condensation:
         if not coverage.fits(text):
             raise ValueError(f"the summary has more than the {coverage.longest} tokens that there is room for")
         facts = self.facts(known.facts, part, coverage)
-        return dataclasses.replace(
+        return msgspec.structs.replace(
             known,
             first=known.first or sequence_of(part[0]),
             last=sequence_of(part[-1]),

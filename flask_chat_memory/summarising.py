@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import contextlib
-import dataclasses
 import functools
 import logging
 import threading
 import typing as t
 
+import msgspec
+
 from .claims import Claim
+from .claims import Claims
 from .condensing import Condensation
 from .live import settle
 from .message import ChatMessage
@@ -32,8 +34,7 @@ PATIENCE = 3_600.0
 """Seconds that a question may wait for its answer where nobody knows whether it is being answered."""
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Summarising:
+class Summarising(msgspec.Struct, frozen=True, kw_only=True):
     """How the threads of a chatbot are summarised.
 
     :param summaries: where they are.
@@ -72,7 +73,7 @@ class Summarising:
             now = timestamp(place.plugin.clock())
             known_by_now = former or Summary(thread_id=place.thread_id, timestamp=now)
             read = max((sequence_of(message) for message in messages), default=0)
-            summary = dataclasses.replace(known_by_now, facts=facts, read=read)
+            summary = msgspec.structs.replace(known_by_now, facts=facts, read=read)
             self.summaries.save(place.scope, summary)
             if not place.plugin.has_thread(place.scope, place.thread_id):
                 self.summaries.delete(place.scope, place.thread_id)
@@ -108,7 +109,7 @@ class Summarising:
         if not part:
             return False
         claims = self.summaries.claims(place.scope, place.thread_id)
-        claim = self._claim(place, former, by_hand)
+        claim = self._claim(claims, place, former, by_hand)
         if claim is None:
             return False
         if self.summaries.load(place.scope, place.thread_id) != former:
@@ -150,7 +151,7 @@ class Summarising:
                 return part
             limit *= 2
 
-    def _claim(self, place: Place, former: Summary | None, by_hand: bool) -> Claim | None:
+    def _claim(self, claims: Claims, place: Place, former: Summary | None, by_hand: bool) -> Claim | None:
         plugin, scope, thread_id = place.plugin, place.scope, place.thread_id
         newest = plugin.load_messages(scope, thread_id, limit=1)
         if not newest:
@@ -159,14 +160,13 @@ class Summarising:
         def has_grown(since: int) -> bool:
             return self.coverage.tokens(plugin.load_messages(scope, thread_id, after=since)) > self.coverage.threshold
 
-        claims = self.summaries.claims(scope, thread_id)
         covered = former.last if former else 0
         return claims.take(covered, sequence_of(newest[-1]), plugin.clock(), has_grown, by_hand=by_hand)
 
     def _made(self, place: Place, former: Summary | None, part: list[ChatMessage]) -> Summary:
         now = timestamp(place.plugin.clock())
         known = former or Summary(thread_id=place.thread_id, timestamp=now)
-        return self.condense.summary(dataclasses.replace(known, timestamp=now), part, self.coverage)
+        return self.condense.summary(msgspec.structs.replace(known, timestamp=now), part, self.coverage)
 
 
 def _after(place: Place, former: Summary | None, limit: int) -> list[ChatMessage]:

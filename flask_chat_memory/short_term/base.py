@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import abc
 import collections.abc as cabc
-import dataclasses
+
+import msgspec
 
 from ..message import ChatMessage
 from .budget import Budget
@@ -13,8 +14,7 @@ from .history import History
 from .summary import Summary
 
 
-@dataclasses.dataclass(frozen=True)
-class Prompt:
+class Prompt(msgspec.Struct, frozen=True):
     """What is sent besides the history, and must fit with it.
 
     :param knowledge: what is known of the owner, as text for the model.
@@ -27,8 +27,7 @@ class Prompt:
     summary: Summary | None = None
 
 
-@dataclasses.dataclass(frozen=True)
-class View:
+class View(msgspec.Struct, frozen=True):
     """What the model sees of a thread.
 
     :param messages: oldest first.

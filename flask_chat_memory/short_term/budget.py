@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
+import msgspec
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Budget:
+class Budget(msgspec.Struct, frozen=True, kw_only=True):
     """What a turn sends, in tokens, as far as they can be estimated before the model has counted them.
 
     :param context_window: what the model takes, answer included.

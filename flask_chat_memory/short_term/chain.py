@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
 import importlib.metadata
 import inspect
 import typing as t
+
+import msgspec
 
 from ..errors import ConfigurationError
 from ..message import ChatMessage
@@ -77,7 +78,7 @@ def apply_chain(chain: Chain, history: History, prompt: Prompt) -> View:
     for memory in chain:
         view = memory.view(history, prompt)
         counted = view if view.budget else counted
-        prompt = dataclasses.replace(prompt, summary=view.summary or prompt.summary)
+        prompt = msgspec.structs.replace(prompt, summary=view.summary or prompt.summary)
         history = History.of(view.messages, history)
     messages = history.newest(EVERYTHING)
     return View(messages, _counted(counted, messages), prompt.summary)
@@ -89,7 +90,7 @@ def _counted(view: View | None, messages: list[ChatMessage]) -> Budget | None:
     if view is None or budget is None or view.estimate is None or len(messages) == len(view.messages):
         return budget
     seen = sum(message.role == "user" for message in messages) + (view.summary.turns if view.summary else 0)
-    return dataclasses.replace(budget, history=view.estimate(messages), dropped=max(budget.turns - seen, 0))
+    return msgspec.structs.replace(budget, history=view.estimate(messages), dropped=max(budget.turns - seen, 0))
 
 
 def coverage_of(chain: Chain) -> Coverage | None:

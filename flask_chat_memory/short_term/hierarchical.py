@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
 import math
 import typing as t
+
+import msgspec
 
 from .base import Prompt
 from .base import View
@@ -52,4 +53,4 @@ class Hierarchical(Tokens):
     def view(self, history: History, prompt: Prompt) -> View:
         # First, for thread and messages are found in one go.
         history.newest(PAGE)
-        return super().view(history, dataclasses.replace(prompt, summary=history.summary or prompt.summary))
+        return super().view(history, msgspec.structs.replace(prompt, summary=history.summary or prompt.summary))

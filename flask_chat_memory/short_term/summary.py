@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
 import html
 import typing as t
+
+import msgspec
 
 from ..errors import CorruptRecord
 from ..values import clean
@@ -19,8 +20,7 @@ _SUMMARY = "## Summary"
 _FACTS = "## Key Facts"
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Summary:
+class Summary(msgspec.Struct, frozen=True, kw_only=True):
     """Stands for a range of messages in what the model sees.
 
     :param first: the sequence of the first message that is covered, ``last`` that of the last one; 0 if none is.
@@ -67,7 +67,7 @@ class Summary:
         """
         # A summary may have the heading in it, as a line of its own a fact has not: the last one counts.
         text, heading, facts = f"\n{document.get('text', '')}\n".rpartition(f"\n{_FACTS}\n")
-        values = {field.name: document.get(field.name) for field in dataclasses.fields(cls)}
+        values = {name: document.get(name) for name in cls.__struct_fields__}
         numbers = [values[name] for name in ("first", "last", "read", "turns", "tokens")]
         texts = [values["thread_id"], values["timestamp"], values["last_id"] or ""]
         if (

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
 import logging
 import math
 import typing as t
+
+import msgspec
 
 from ..message import ChatMessage
 from .base import Prompt
@@ -88,7 +89,7 @@ class Tokens(ShortTermMemory):
             shown = [first, *shown]
         turns = _told_turns(newest) or (seen if is_all else _count_turns(history))
         dropped = 0 if is_all else max(turns - seen, 0)
-        budget = dataclasses.replace(budget, history=self._tokens(shown, factor), turns=turns, dropped=dropped)
+        budget = msgspec.structs.replace(budget, history=self._tokens(shown, factor), turns=turns, dropped=dropped)
         if budget.left < 0:
             logger.warning(
                 "the question of turn %s is sent although it needs %d tokens more than there is room for",
