@@ -30,18 +30,16 @@ _ORDERS = "|".join(
     )
 )
 _REASONS = (
+    # As text, for most sites never need them: they are compiled when they are first looked for.
     (
-        re.compile(r"https?:|ftp:|data:\w+/|javascript:|www\.|\]\(|!\[", re.IGNORECASE),
+        r"(?i)https?:|ftp:|data:\w+/|javascript:|www\.|\]\(|!\[",
         "it holds an address, which could be fetched",
     ),
     (
-        re.compile(
-            r"<\|?/?\w|\|>|\[/?(?:inst|system)\]|^[^\w\n]*(?:system|assistant|developer|tool|user|human|ai)\s*[:>]",
-            re.IGNORECASE | re.MULTILINE,
-        ),
+        r"(?im)<\|?/?\w|\|>|\[/?(?:inst|system)\]|^[^\w\n]*(?:system|assistant|developer|tool|user|human|ai)\s*[:>]",
         "it imitates the marks of a conversation",
     ),
-    (re.compile(rf"\b(?:{_ORDERS})\b", re.DOTALL), "it reads like an order to the assistant"),
+    (rf"(?s)\b(?:{_ORDERS})\b", "it reads like an order to the assistant"),
 )
 
 
@@ -50,4 +48,4 @@ def refuse_orders(text: str) -> str | None:
     # Characters that nobody sees could stand between the letters of a word.
     visible = "".join(character for character in text if unicodedata.category(character) != "Cf")
     folded = fold(unicodedata.normalize("NFKC", visible))
-    return next((reason for pattern, reason in _REASONS if pattern.search(folded)), None)
+    return next((reason for pattern, reason in _REASONS if re.search(pattern, folded)), None)
