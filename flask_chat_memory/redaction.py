@@ -28,32 +28,28 @@ class Redacted(t.NamedTuple):
 RedactionFunction = cabc.Callable[[str], tuple[str, cabc.Mapping[str, int]]]
 """Takes a text; returns it without what must not be kept, and what was taken out: kind -> how often."""
 
-_SECRETS = re.compile(
-    "|".join(
-        (
-            r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [^-\n]{1,50}-----|\Z)",
-            # JSON Web Tokens.
-            r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",
-            # Keys that begin as those of OpenAI, Anthropic, AWS, GitHub, GitLab, Slack, Google, Stripe and others do.
-            r"\b(?:sk|rk|pk)[-_](?:[\w-]{20,})",
-            r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
-            r"\b(?:gh[opsur]|github_pat|glpat|xox[abeprs]|xapp|hf|npm|pypi|dop_v1|shpat|whsec)[-_][\w-]{16,}",
-            r"\bAIza[\w-]{30,}",
-            r"\bSG\.[\w-]{16,}\.[\w-]{16,}",
-        )
+# As text, for most sites never need them: they are compiled when they are first looked for.
+_SECRETS = "|".join(
+    (
+        r"-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?s:.*?)(?:-----END [^-\n]{1,50}-----|\Z)",
+        # JSON Web Tokens.
+        r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",
+        # Keys that begin as those of OpenAI, Anthropic, AWS, GitHub, GitLab, Slack, Google, Stripe and others do.
+        r"\b(?:sk|rk|pk)[-_](?:[\w-]{20,})",
+        r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b",
+        r"\b(?:gh[opsur]|github_pat|glpat|xox[abeprs]|xapp|hf|npm|pypi|dop_v1|shpat|whsec)[-_][\w-]{16,}",
+        r"\bAIza[\w-]{30,}",
+        r"\bSG\.[\w-]{16,}\.[\w-]{16,}",
     )
 )
-_NAMED_SECRET = re.compile(
-    r"(?P<name>\b(?:\w{0,20}[-_ ])?(?:password|passwd|pwd|passwort|kennwort|passphrase|secret|token|"
+_NAMED_SECRET = (
+    r"(?i)(?P<name>\b(?:\w{0,20}[-_ ])?(?:password|passwd|pwd|passwort|kennwort|passphrase|secret|token|"
     r"api[-_ ]?key|access[-_ ]?key)\b[\"']?\s{0,3}(?:[:=]|\bis\b)\s{0,3}[\"']?|\bbearer\s+)"
-    r"(?P<secret>[^\s\"'<>,;]{6,})",
-    re.IGNORECASE,
+    r"(?P<secret>[^\s\"'<>,;]{6,})"
 )
-_URL_PASSWORD = re.compile(
-    r"(?P<before>\b[a-z][a-z0-9+.-]{1,30}://[^\s/:@]{0,100}:)(?!\[secret\]@)[^\s/@]{1,200}@", re.IGNORECASE
-)
-_E_MAIL = re.compile(r"(?<![\w.+%-])[\w.+%-]{1,64}@(?:[\w-]{1,63}\.)+[^\W\d_]{2,24}\b")
-_CARD = re.compile(r"(?<![\w.])[2-6](?:[ -]?\d){12,18}(?![\w]|\.\d)")
+_URL_PASSWORD = r"(?i)(?P<before>\b[a-z][a-z0-9+.-]{1,30}://[^\s/:@]{0,100}:)(?!\[secret\]@)[^\s/@]{1,200}@"
+_E_MAIL = r"(?<![\w.+%-])[\w.+%-]{1,64}@(?:[\w-]{1,63}\.)+[^\W\d_]{2,24}\b"
+_CARD = r"(?<![\w.])[2-6](?:[ -]?\d){12,18}(?![\w]|\.\d)"
 
 
 class Redaction:
@@ -82,13 +78,15 @@ class Redaction:
             counts[kind] += 1
             return f"[{kind}]"
 
-        text = _SECRETS.sub(lambda _: marker("secret"), text)
-        text = _URL_PASSWORD.sub(lambda found: f"{found['before']}{marker('secret')}@", text)
-        text = _NAMED_SECRET.sub(
-            lambda found: found["name"] + marker("secret") if _is_secret(found["secret"]) else found[0], text
+        text = re.sub(_SECRETS, lambda _: marker("secret"), text)
+        text = re.sub(_URL_PASSWORD, lambda found: f"{found['before']}{marker('secret')}@", text)
+        text = re.sub(
+            _NAMED_SECRET,
+            lambda found: found["name"] + marker("secret") if _is_secret(found["secret"]) else found[0],
+            text,
         )
-        text = _E_MAIL.sub(lambda _: marker("e-mail"), text)
-        text = _CARD.sub(lambda found: marker("card number") if _is_card(found[0]) else found[0], text)
+        text = re.sub(_E_MAIL, lambda _: marker("e-mail"), text)
+        text = re.sub(_CARD, lambda found: marker("card number") if _is_card(found[0]) else found[0], text)
         for region in (None, *self._regions):
             for match in reversed([*self._library.PhoneNumberMatcher(text, region, max_tries=len(text) + 1)]):
                 # Digits in one piece are more often an order or a customer than a phone.
