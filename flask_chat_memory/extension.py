@@ -12,6 +12,7 @@ import msgspec
 
 from .accounts import Accounts
 from .adoption import adopt_after_login
+from .cli import commands
 from .condensing import Condensation
 from .config import ChatbotSettings
 from .config import read_settings
@@ -106,6 +107,7 @@ class ChatMemory(SiteFunctions, Accounts, Remembering, Forgetting):
         self._states[app] = _State(settings, instances, documents)
         app.extensions["chat_memory"] = self
         register_web(app, settings)
+        app.cli.add_command(commands)
         app.after_request(close_pointers)
         app.after_request(end_refused_turns)
         app.teardown_request(end_failed_turns)

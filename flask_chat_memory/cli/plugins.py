@@ -1,0 +1,66 @@
+"""``flask chat-memory plugins``."""
+
+from __future__ import annotations
+
+import click
+import flask
+
+from ..plugins.options import OptionDefinition
+from .command import json_option
+from .command import operator_command
+from .output import print_json
+from .output import print_table
+
+
+@operator_command
+@json_option
+def command(as_json: bool) -> None:
+    """List the plugins to choose from, with their options.
+
+    \b
+    flask chat-memory plugins
+    """
+    definitions = flask.current_app.extensions["chat_memory"].plugins.definitions()
+    if as_json:
+        print_json(
+            [
+                {
+                    "id": id,
+                    "label": definition.label,
+                    "description": definition.description,
+                    "options": [_told(option) for option in definition.options.values()],
+                }
+                for id, definition in definitions.items()
+            ]
+        )
+        return
+    for id, definition in definitions.items():
+        click.secho(f"{id} ({definition.label})", bold=True)
+        click.echo(f"  {definition.description}")
+        print_table(
+            ("  option", "type", "default", "meaning"),
+            [
+                (f"  {option.name}", option.type, _default(option), option.help or option.label)
+                for option in definition.options.values()
+            ],
+        )
+        click.echo()
+
+
+def _told(option: OptionDefinition) -> dict[str, object]:
+    return {
+        "name": option.name,
+        "type": option.type,
+        "required": option.required,
+        "default": _default(option),
+        "choices": option.choices,
+        "label": option.label,
+        "help": option.help,
+        "secret": option.secret,
+    }
+
+
+def _default(option: OptionDefinition) -> object:
+    """Return the default as JSON can hold it; those of a site's plugin may be of any class."""
+    plain = isinstance(option.default, (str, int, float, bool, type(None)))
+    return option.default if plain else repr(option.default)
