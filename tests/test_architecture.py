@@ -80,7 +80,19 @@ FLOORS = [
     {"history", "search", "turns", "lines"},
     {"conversation", "functions", "resolve", "session_store"},
     {"documents"},
-    {"accounts", "adoption", "instances", "remembering", "forgetting", "owner", "pointer", "web", "cli", "extension"},
+    {
+        "accounts",
+        "adoption",
+        "instances",
+        "remembering",
+        "forgetting",
+        "owner",
+        "pointer",
+        "web",
+        "cli",
+        "opening",
+        "extension",
+    },
 ]
 """From the ground up. A module knows its own floor and those below."""
 
