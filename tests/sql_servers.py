@@ -74,7 +74,9 @@ def schema_of_our_own() -> cabc.Iterator[Place]:
 @contextlib.contextmanager
 def database_of_our_own() -> cabc.Iterator[Place]:
     """Give a database on MariaDB."""
-    with database_in(_server(MARIADB)) as url, contextlib.closing(Place(_shown(url))) as place:
+    # PyMySQL would read the certificates of the system for each connection, which takes longer than most tests.
+    server = _server(MARIADB).update_query_dict({"ssl_disabled": "true"})
+    with database_in(server) as url, contextlib.closing(Place(_shown(url))) as place:
         yield place
 
 
@@ -125,20 +127,36 @@ class Places:
     def __init__(self) -> None:
         self._made = contextlib.ExitStack()
         self._free: dict[str, Place] = {}
+        self._engines: dict[str, sa.Engine] = {}
 
     @contextlib.contextmanager
     def lend(self, server: str) -> cabc.Iterator[Place]:
         place = self._free.pop(server, None) or self._made.enter_context(PLACES[server]())
         yield place
         place.close()
-        tables = set(sa.inspect(place.engine).get_table_names())
-        if tables.isdisjoint(TABLES) or tables >= TABLES:
-            for table in tables:
-                place.run(f"DELETE FROM {table}")
-            self._free[server] = place
+        with self._engine(place).begin() as connection:
+            tables = set(sa.inspect(connection).get_table_names())
+            if tables.isdisjoint(TABLES) or tables >= TABLES:
+                _empty(connection, tables)
+                self._free[server] = place
+
+    def _engine(self, place: Place) -> sa.Engine:
+        """Return an engine that keeps its connection from test to test."""
+        if place.url not in self._engines:
+            self._engines[place.url] = sa.create_engine(check_url(place.url))
+        return self._engines[place.url]
 
     def close(self) -> None:
+        for engine in self._engines.values():
+            engine.dispose()
         self._made.close()
+
+
+def _empty(connection: sa.Connection, tables: cabc.Iterable[str]) -> None:
+    """Delete all rows in one transaction, which takes one turn of the disk, or none if there are no rows."""
+    rows = " UNION ALL ".join(f"SELECT '{table}' WHERE EXISTS (SELECT 1 FROM {table})" for table in tables)
+    for (table,) in connection.exec_driver_sql(rows).all() if rows else []:
+        connection.exec_driver_sql(f"DELETE FROM {table}")
 
 
 @pytest.fixture(scope="session")
