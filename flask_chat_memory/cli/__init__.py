@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import keyword
 import typing as t
 
 import click
 
 COMMANDS = ("plugins",)
+"""In the order of their help. Each has a module of its name, with ``_`` after a keyword of Python."""
 
 
 class _Commands(click.Group):
@@ -17,7 +19,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        return t.cast(click.Command, importlib.import_module(f".{cmd_name}", __name__).command)
+        module = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        return t.cast(click.Command, importlib.import_module(f".{module}", __name__).command)
 
 
 commands = _Commands("chat-memory", help="Look after the conversations of the chatbots.")

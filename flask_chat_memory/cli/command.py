@@ -1,4 +1,4 @@
-"""What the commands have in common: an app around them, errors as sentences, the option ``--json``."""
+"""What the commands have in common: an app around them, ``--json``, errors as sentences, exit codes."""
 
 from __future__ import annotations
 
@@ -10,18 +10,22 @@ import click
 import flask.cli
 
 from ..errors import ChatMemoryError
+from .output import printable
 
 R = t.TypeVar("R")
 P = t.ParamSpec("P")
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+INTERRUPTED = 130
+"""The exit code after Ctrl-C, as shells give it."""
 
 
 def operator_command(function: cabc.Callable[P, R]) -> click.Command:
-    """Make a command of a function, whose docstring is the help.
+    """Make a command of a function, whose docstring is the help: one sentence, and an example after ``\\b``.
 
-    It runs in an app context. A :class:`ChatMemoryError` becomes a sentence on standard error and the exit code 1;
-    click's own code for wrong usage is 2.
+    It is named as its module and runs in an app context. It has the option ``--json``, which the function gets as
+    ``as_json``. Results go to standard output, all else to standard error. Exit codes: 0 done; 1 failed, where a
+    :class:`ChatMemoryError` becomes a sentence; 2 wrong usage (:class:`click.UsageError`); 130 after Ctrl-C, which
+    may come at any moment: a command leaves the store consistent, and goes on when it is run again.
     """
 
     @functools.wraps(function)
@@ -29,7 +33,11 @@ def operator_command(function: cabc.Callable[P, R]) -> click.Command:
         try:
             return function(*args, **kwargs)
         except ChatMemoryError as error:
-            raise click.ClickException(str(error)) from error
+            raise click.ClickException(printable(str(error))) from error
+        except (KeyboardInterrupt, click.Abort) as error:
+            click.echo("\nInterrupted. What was done stays done; run the command again to go on.", err=True)
+            raise click.exceptions.Exit(INTERRUPTED) from error
 
-    name = function.__module__.rpartition(".")[2]
-    return click.command(name)(flask.cli.with_appcontext(run))
+    command = click.command(function.__module__.rpartition(".")[2].removesuffix("_"))(flask.cli.with_appcontext(run))
+    command.params.append(click.Option(["--json", "as_json"], is_flag=True, help="Print JSON, for programs."))
+    return command

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import click
-import flask
 
 from ..plugins.options import OptionDefinition
-from .command import json_option
+from .chatbots import current_memory
 from .command import operator_command
 from .output import print_json
 from .output import print_table
 
 
 @operator_command
-@json_option
 def command(as_json: bool) -> None:
     """List the plugins to choose from, with their options.
 
     \b
     flask chat-memory plugins
     """
-    definitions = flask.current_app.extensions["chat_memory"].plugins.definitions()
+    definitions = current_memory().plugins.definitions()
     if as_json:
         print_json(
             [

@@ -1,0 +1,51 @@
+"""The choice of chatbots on the command line."""
+
+from __future__ import annotations
+
+import typing as t
+
+import click
+import flask
+
+from ..plugins.base import ChatMemoryPlugin
+
+if t.TYPE_CHECKING:
+    from ..extension import ChatMemory
+
+Ability = t.TypeVar("Ability")
+
+chatbot_option = click.option("--chatbot", metavar="NAME", help="Only this chatbot; else all of the site.")
+
+
+def current_memory() -> ChatMemory:
+    """Return the extension of the current app."""
+    return t.cast("ChatMemory", flask.current_app.extensions["chat_memory"])
+
+
+def server_plugins(chatbot: str | None) -> list[tuple[str, ChatMemoryPlugin]]:
+    """Return name and plugin of each chosen chatbot that keeps its history on the server.
+
+    :param chatbot: None chooses all.
+    :raises click.UsageError: if there is no such chatbot.
+    :raises click.ClickException: if the one that was chosen has no plugin.
+    """
+    memory = current_memory()
+    names = list(memory.settings.chatbots)
+    if chatbot is not None and chatbot not in names:
+        raise click.UsageError(f"There is no chatbot {chatbot!r}; the chatbots are: {', '.join(names)}.")
+    chosen = {name: memory.plugin_for(name) for name in names if chatbot in (None, name)}
+    if chatbot is not None and chosen[chatbot] is None:
+        raise click.ClickException(f"Chatbot {chatbot!r} keeps no history on the server.")
+    return [(name, plugin) for name, plugin in chosen.items() if plugin is not None]
+
+
+def able(plugin: ChatMemoryPlugin, ability: type[Ability], chatbot: str) -> Ability:
+    """Return the plugin as what has an ability.
+
+    :raises click.ClickException: in one sentence, if it has it not.
+    """
+    if not isinstance(plugin, ability):
+        raise click.ClickException(
+            f"Plugin {plugin.id!r} of chatbot {chatbot!r} cannot do this: it lacks the ability {ability.__name__}."
+        )
+    return plugin
