@@ -18,6 +18,7 @@ class EveryContract(
     contracts.ListsThreadsContract,
     contracts.DescribesThreadsContract,
     contracts.PurgesThreadsContract,
+    contracts.RestoresThreadsContract,
     contracts.CountsUsageContract,
     contracts.HidesMessagesContract,
     contracts.MarksMessagesContract,

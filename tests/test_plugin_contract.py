@@ -37,6 +37,7 @@ class TestInMemory(
     contracts.ListsThreadsContract,
     contracts.DescribesThreadsContract,
     contracts.PurgesThreadsContract,
+    contracts.RestoresThreadsContract,
     contracts.CountsUsageContract,
     contracts.HidesMessagesContract,
     contracts.MarksMessagesContract,

@@ -81,6 +81,11 @@ def usage_day(chatbot: str, day: str, model: str, counts: cabc.Iterable[int]) ->
     return UsageDay(chatbot=chatbot, day=date, model=model or None, **dict(zip(COUNTED, counts, strict=True)))
 
 
+def numbers_of(day: UsageDay) -> Counts:
+    """Return the numbers of a line of a ledger."""
+    return tuple(getattr(day, name) for name in COUNTED)
+
+
 def select_days(
     days: cabc.Iterable[UsageDay], since: dt.date | None = None, until: dt.date | None = None
 ) -> list[UsageDay]:

@@ -10,7 +10,6 @@ import time
 import typing as t
 
 from ..errors import ConfigurationError
-from .abilities import CountsUsage
 from .abilities import CurrentThread
 from .abilities import DescribesThreads
 from .abilities import HidesMessages
@@ -19,6 +18,8 @@ from .abilities import ListsThreads
 from .abilities import MarksMessages
 from .abilities import MovesThreads
 from .abilities import PurgesThreads
+from .abilities import RestoresThreads
+from .abilities import RestoresUsage
 from .abilities import SearchesMessages
 from .base import ChatMemoryPlugin
 from .base import Clock
@@ -106,7 +107,8 @@ class TemporaryPlugin(
     ListsThreads,
     DescribesThreads,
     PurgesThreads,
-    CountsUsage,
+    RestoresThreads,
+    RestoresUsage,
 ):
     """Picks the plugin for the store and leaves everything to it."""
 

@@ -17,9 +17,9 @@ from .in_memory_.lines import InMemoryLines
 from .in_memory_.listing import InMemoryThreads
 from .in_memory_.marks import InMemoryMarks
 from .in_memory_.moving import InMemoryMoves
+from .in_memory_.restoring import InMemoryRestoring
 from .in_memory_.threads import Threads
 from .in_memory_.turns import InMemoryTurns
-from .in_memory_.usage import InMemoryUsage
 from .in_memory_.usage import Ledger
 from .lines import Lines
 from .options import PluginOptions
@@ -47,8 +47,8 @@ class InMemoryPlugin(
     InMemoryLines,
     InMemoryMarks,
     InMemoryMoves,
+    InMemoryRestoring,
     InMemoryTurns,
-    InMemoryUsage,
     ChatMemoryPlugin,
     CurrentThread,
     SearchesMessages,

@@ -154,6 +154,10 @@ class Lines(msgspec.Struct, frozen=True):
         return Lines(visible, _bounded(others))
 
 
+ONE_LINE = Lines()
+"""The line that every thread begins with."""
+
+
 def _bounded(lines: list[Line]) -> tuple[Line, ...]:
     while len(lines) > 1 and sum(map(len, lines)) > MOST:
         del lines[0]

@@ -11,6 +11,8 @@ import msgspec
 from ..errors import MissingOwner
 from ..message import ChatMessage
 from ..values import clean
+from .lines import Lines
+from .lines import ONE_LINE
 
 MAX_OWNER = 255
 MAX_CHATBOT = 64
@@ -137,6 +139,30 @@ class Mark(msgspec.Struct, frozen=True):
 
     rating: t.Literal[-1, 1] | None = None
     comment: str | None = None
+
+
+class WholeThread(msgspec.Struct, frozen=True, kw_only=True):
+    """All that belongs to a thread, but for its messages.
+
+    :param sequence: the highest that the thread ever gave.
+    :param keys: the newest append keys with the sequences of their batches, the oldest first; at most
+        ``rules.KEYS_KEPT``.
+    :param marks: by the ids of their messages, in the order of the ids.
+    :param current: it is the one ongoing thread of its scope.
+    :param live: the turns that are being answered, or died.
+    """
+
+    thread: Thread
+    sequence: int
+    keys: dict[str, int] = {}
+    lines: Lines = ONE_LINE
+    marks: dict[str, Mark] = {}
+    current: bool = False
+    live: tuple[LiveTurn, ...] = ()
+
+    def running(self, now: float) -> bool:
+        """Tell whether a turn is being answered."""
+        return any(live.lease > now for live in self.live)
 
 
 class Found(t.NamedTuple):

@@ -59,6 +59,11 @@ def check_append(thread_id: object, key: str | None) -> None:
         raise ValueError(f"an append key has 1 to {MAX_KEY} characters and no NUL")
 
 
+def newest_keys(keys: cabc.Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Return as many append keys as every thread remembers, with the sequences of their batches, the oldest first."""
+    return dict(sorted(keys, key=lambda pair: (pair[1], pair[0]))[-KEYS_KEPT:])
+
+
 def check_range(limit: int | None, before: int | None, after: int | None) -> None:
     """Refuse what is no range of messages.
 

@@ -31,9 +31,9 @@ from .sql.dialect import Busy
 from .sql.engines import check_url
 from .sql.engines import dialect_of
 from .sql.lines import SQLLines
-from .sql.live import SQLLiveTurns
-from .sql.marks import SQLMarks
 from .sql.moving import Mover
+from .sql.restoring import RestoreStatements
+from .sql.restoring import SQLRestoring
 from .sql.rows import Append
 from .sql.rows import bounded
 from .sql.rows import page_of
@@ -45,10 +45,8 @@ from .sql.tables import DEFAULT_PREFIX
 from .sql.tables import define_tables
 from .sql.tables import scope_key
 from .sql.tables import thread_key
-from .sql.threads import SQLThreads
 from .sql.threads import ThreadStatements
 from .sql.transaction import Transaction
-from .sql.usage import SQLUsage
 
 __all__ = ["SQLAlchemyPlugin", "define_tables"]
 
@@ -59,12 +57,9 @@ __all__ = ["SQLAlchemyPlugin", "define_tables"]
     description="Conversations in tables of their own, in the site's database or a file beside it.",
 )
 class SQLAlchemyPlugin(
-    SQLLiveTurns,
     SQLLines,
-    SQLMarks,
+    SQLRestoring,
     SQLSearch,
-    SQLThreads,
-    SQLUsage,
     ChatMemoryPlugin,
     CurrentThread,
     MovesThreads,
@@ -131,6 +126,7 @@ class SQLAlchemyPlugin(
         self._database = Database(database, tables, self.options.create_tables)
         self._statements = self._database.dialect.statements(tables)
         self._thread_statements = ThreadStatements(tables, self._statements)
+        self._restore_statements = RestoreStatements(tables, self._statements)
         self._search_statements = SearchStatements(tables, self._statements)
         self._append_at_once = self._database.dialect.append_at_once(tables, self.options)
         self._delete_at_once = self._database.dialect.delete_at_once(tables, self.options)

@@ -144,6 +144,17 @@ def domain_storage(storage: Storage, domain: str) -> DomainStorage:
     return DomainStorage(storage, FOLDERS[domain])
 
 
+def pattern_of(domain: str, owner: str | None = None) -> str:
+    """Return the pattern of the keys of a domain, or of those that are one owner's."""
+    return f"{FOLDERS[domain]}/{'' if owner is None else f'{OWNER}{segment(owner)}/'}*"
+
+
+def rehomed(key: str, domain: str, old: str, new: str) -> str | None:
+    """Return the key under which the document of one owner is another's; None if it is not that owner's."""
+    start = pattern_of(domain, old)[:-1]
+    return pattern_of(domain, new)[:-1] + key.removeprefix(start) if key.startswith(start) else None
+
+
 def segment(text: str) -> str:
     """Return any text as one segment of a key; of a long one, the beginning and a digest.
 

@@ -6,6 +6,8 @@ from .messages import MarksMessages as MarksMessages
 from .messages import SearchesMessages as SearchesMessages
 from .moving import MovesThreads as MovesThreads
 from .moving import Reseals as Reseals
+from .restoring import RestoresThreads as RestoresThreads
+from .restoring import RestoresUsage as RestoresUsage
 from .threads import DescribesThreads as DescribesThreads
 from .threads import ListsThreads as ListsThreads
 from .threads import PurgesThreads as PurgesThreads

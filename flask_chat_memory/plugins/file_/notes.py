@@ -13,13 +13,12 @@ import msgspec
 
 from ...errors import CorruptRecord
 from ..lines import Lines
+from ..lines import ONE_LINE
 from ..records import Mark
 from .lines import Line
 from .lines import State
 from .lines import UNREADABLE
 from .names import ThreadFiles
-
-ONE_LINE = Lines()
 
 
 class Marked(msgspec.Struct, frozen=True, omit_defaults=True):

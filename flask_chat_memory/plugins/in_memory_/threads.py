@@ -101,6 +101,13 @@ class Threads:
         thread_id = self._current.get(scope)
         return thread_id if thread_id is not None and self.alive(scope, thread_id) else None
 
+    def restore(self, scope: Scope, thread_id: str, thread: StoredThread, is_current: bool) -> None:
+        """Put a thread in the place of what is there; no other makes room for it."""
+        self.remove(scope, thread_id)
+        self.of_scopes.setdefault(scope, {})[thread_id] = thread
+        if is_current:
+            self._current[scope] = thread_id
+
     def open(self, scope: Scope, thread_id: str) -> StoredThread:
         """Return the thread for a write, made anew if it is absent or expired."""
         thread = self.alive(scope, thread_id)

@@ -31,6 +31,12 @@ class Ledger:
             place = day_of(now), model
             counts[place] = plus(counts.get(place, NOTHING), added)
 
+    def put(self, scope: Scope, day: str, model: str, numbers: Counts) -> None:
+        self._counts.setdefault(scope, {})[day, model] = numbers
+
+    def scopes(self) -> list[Scope]:
+        return list(self._counts)
+
     def days(self, scope: Scope) -> list[UsageDay]:
         return [usage_day(scope.chatbot, *place, counts) for place, counts in self._counts.get(scope, {}).items()]
 

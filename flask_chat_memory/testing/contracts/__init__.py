@@ -29,6 +29,7 @@ from .persistence import PersistenceContract as PersistenceContract
 from .plugin import PluginContract as PluginContract
 from .processes import ProcessContract as ProcessContract
 from .purging import PurgesThreadsContract as PurgesThreadsContract
+from .restoring import RestoresThreadsContract as RestoresThreadsContract
 from .retention import LastingNumbersContract as LastingNumbersContract
 from .retention import MaxMessagesContract as MaxMessagesContract
 from .retention import MaxThreadsContract as MaxThreadsContract

@@ -10,7 +10,6 @@ import typing as t
 import msgspec
 
 from ...message import ChatMessage
-from ...plugins.abilities import CountsUsage
 from ...plugins.abilities import CurrentThread
 from ...plugins.abilities import DescribesThreads
 from ...plugins.abilities import HidesMessages
@@ -19,6 +18,8 @@ from ...plugins.abilities import ListsThreads
 from ...plugins.abilities import MarksMessages
 from ...plugins.abilities import MovesThreads
 from ...plugins.abilities import PurgesThreads
+from ...plugins.abilities import RestoresThreads
+from ...plugins.abilities import RestoresUsage
 from ...plugins.abilities import SearchesMessages
 from ...plugins.base import ChatMemoryPlugin
 from ...plugins.records import Scope
@@ -45,7 +46,8 @@ class AblePlugin(
     ListsThreads,
     DescribesThreads,
     PurgesThreads,
-    CountsUsage,
+    RestoresThreads,
+    RestoresUsage,
     abc.ABC,
 ):
     """Stands in annotations for a plugin that has the ability which a contract is about."""

@@ -1,0 +1,72 @@
+"""Threads and ledgers that another store has held."""
+
+from __future__ import annotations
+
+import collections.abc as cabc
+
+from ...message import ChatMessage
+from ..abilities import RestoresThreads
+from ..abilities import RestoresUsage
+from ..counting import numbers_of
+from ..records import Scope
+from ..records import ThreadChanges
+from ..records import UsageDay
+from ..records import WholeThread
+from ..rules import check_append
+from ..rules import newest_keys
+from .appending import Appending
+from .appending import copies_of
+from .threads import StoredThread
+from .usage import InMemoryUsage
+
+
+class InMemoryRestoring(Appending, InMemoryUsage, RestoresThreads, RestoresUsage):
+    """The two abilities, for the plugin that has these threads and this ledger."""
+
+    def find_whole(self, scope: Scope, thread_id: str) -> WholeThread | None:
+        with self.lock:
+            stored = self._threads.alive(scope, thread_id)
+            if stored is None:
+                return None
+            return WholeThread(
+                thread=stored.record(thread_id),
+                sequence=stored.sequence,
+                keys=newest_keys(stored.keys.items()),
+                lines=stored.lines,
+                marks=dict(sorted(stored.marks.items())),
+                current=self._threads.current(scope) == thread_id,
+                live=tuple(stored.live.values()),
+            )
+
+    def restore_thread(self, scope: Scope, whole: WholeThread, messages: cabc.Iterable[ChatMessage]) -> None:
+        thread = whole.thread
+        check_append(thread.id, None)
+        stored = StoredThread(
+            thread.last_activity,
+            messages=copies_of(messages),
+            sequence=whole.sequence,
+            keys=dict(whole.keys),
+            live={live.turn: live for live in whole.live},
+            lines=whole.lines,
+            marks=dict(whole.marks),
+            tokens=thread.tokens,
+            description=ThreadChanges(
+                title=thread.title,
+                pinned=thread.pinned,
+                archived=thread.archived,
+                configuration=thread.configuration,
+            ),
+        )
+        stored.created_at = thread.created_at
+        with self.lock:
+            self._threads.restore(scope, thread.id, stored, whole.current)
+
+    def usage_scopes(self) -> cabc.Iterator[Scope]:
+        with self.lock:
+            scopes = self._ledger.scopes()
+        yield from scopes
+
+    def restore_usage(self, scope: Scope, days: cabc.Iterable[UsageDay]) -> None:
+        with self.lock:
+            for day in days:
+                self._ledger.put(scope, day.day.isoformat(), day.model or "", numbers_of(day))
