@@ -5,6 +5,7 @@ import typing as t
 
 import msgspec
 import pytest
+from hypothesis import example
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -126,6 +127,7 @@ STEPS = st.one_of(
 
 
 @given(st.lists(STEPS, max_size=30))
+@example([("append",), ("append",), ("undo", {0}), ("show", 1), ("append",), ("undo", {0, 1}), ("undo", {1})])
 def test_lines_are_what_lists_of_numbers_are(steps: list[tuple[t.Any, ...]]) -> None:
     thread = Thread()
     for name, *what in steps:

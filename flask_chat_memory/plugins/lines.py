@@ -148,10 +148,9 @@ class Lines(msgspec.Struct, frozen=True):
 
     def _leaving(self, visible: Line, last: int) -> Lines:
         left = _closed(self.visible, last)
-        others = [line for line in self.others if line != left]
-        if left and left != _closed(visible, last):
-            others.append(left)
-        return Lines(visible, _bounded(others))
+        if not left or left == _closed(visible, last):
+            return Lines(visible, self.others)
+        return Lines(visible, _bounded([*(line for line in self.others if line != left), left]))
 
 
 ONE_LINE = Lines()
