@@ -46,6 +46,10 @@ EXPIRY = 1_000.0
 OWNERS = ["user:1", "anon:2"]
 PIECES = ["one ", "two ", "three"]
 
+OWNER = st.sampled_from(OWNERS)
+PROCESS = st.integers(0, 1)
+NEW = st.sampled_from([False, False, False, False, True])
+ENDING = st.sampled_from(["complete", "failed", "streamed", "cut"])
 DRAW = st.integers(0, 10**6)
 """Which of the things that are there is meant; the model says how many there are."""
 
@@ -179,17 +183,15 @@ class Owners(RuleBasedStateMachine):
             said.answer = (text, {"streamed": "complete", "cut": "partial"}.get(how, how))
             talk.last_activity = self.clock()
 
-    ENDINGS = st.sampled_from(["complete", "failed", "streamed", "cut"])
-
     # What owners do.
 
-    @rule(owner=st.sampled_from(OWNERS), draw=DRAW, process=st.integers(0, 1), new=st.booleans(), how=ENDINGS)
+    @rule(owner=OWNER, draw=DRAW, process=PROCESS, new=NEW, how=ENDING)
     def says(self, owner: str, draw: int, process: int, new: bool, how: str) -> None:
         self.begins(owner, draw, process, new)
         talk, said = self.last
         self.end(talk, said, how)
 
-    @rule(owner=st.sampled_from(OWNERS), draw=DRAW, process=st.integers(0, 1), new=st.booleans())
+    @rule(owner=OWNER, draw=DRAW, process=PROCESS, new=NEW)
     def begins(self, owner: str, draw: int, process: int, new: bool) -> None:
         """Ask, and leave the answer for later."""
         chosen = None if new else self.some_talk(owner, draw)
@@ -208,7 +210,7 @@ class Owners(RuleBasedStateMachine):
         talk.last_activity = self.clock()
         self.last = talk, said
 
-    @rule(draw=DRAW, how=ENDINGS)
+    @rule(draw=DRAW, how=ENDING)
     def ends(self, draw: int, how: str) -> None:
         running = [
             (talk, said)
@@ -221,7 +223,7 @@ class Owners(RuleBasedStateMachine):
             talk, said = running[draw % len(running)]
             self.end(talk, said, how)
 
-    @rule(owner=st.sampled_from(OWNERS), draw=DRAW, which=DRAW, process=st.integers(0, 1))
+    @rule(owner=OWNER, draw=DRAW, which=DRAW, process=PROCESS)
     def repeats(self, owner: str, draw: int, which: int, process: int) -> None:
         """Send a question that was answered once more: the same answer, and nothing new."""
         chosen = self.some_talk(owner, draw)
@@ -237,22 +239,18 @@ class Owners(RuleBasedStateMachine):
         assert turn.repeated and turn.id == said.id
         assert turn.answer is not None and (turn.answer.text, turn.answer.status) == said.answer
 
-    @rule(owner=st.sampled_from(OWNERS), draw=DRAW, process=st.integers(0, 1))
-    def resets(self, owner: str, draw: int, process: int) -> None:
+    @rule(owner=OWNER, draw=DRAW, process=PROCESS, how=st.sampled_from(["reset", "delete"]))
+    def removes(self, owner: str, draw: int, process: int, how: str) -> None:
         chosen = self.some_talk(owner, draw)
-        if chosen is not None:
-            fresh = self.conversation(owner, chosen[0], process).reset(chosen[0])
-            assert fresh is not None and fresh != chosen[0]
-            self.remove(owner, chosen[0])
-
-    @rule(owner=st.sampled_from(OWNERS), draw=DRAW, process=st.integers(0, 1))
-    def deletes(self, owner: str, draw: int, process: int) -> None:
-        chosen = self.some_talk(owner, draw)
-        if chosen is not None:
-            conversation = self.conversation(owner, chosen[0], process)
+        if chosen is None or draw % 3:
+            return
+        conversation = self.conversation(owner, chosen[0], process)
+        if how == "reset":
+            assert conversation.reset(chosen[0]) not in (None, chosen[0])
+        else:
             assert conversation.delete_thread(chosen[0])
             assert not conversation.delete_thread(chosen[0])
-            self.remove(owner, chosen[0])
+        self.remove(owner, chosen[0])
 
     def remove(self, owner: str, thread_id: str) -> None:
         """Forget a thread in the model; the turns in it go on, and their answers are lost."""
@@ -261,14 +259,14 @@ class Owners(RuleBasedStateMachine):
             if said.turn is not None:
                 self.end(None, said, "complete")
 
-    @rule(owner=st.sampled_from(OWNERS), draw=DRAW, process=st.integers(0, 1), how=ENDINGS)
+    @rule(owner=OWNER, draw=DRAW, process=PROCESS, how=ENDING)
     def regenerates(self, owner: str, draw: int, process: int, how: str) -> None:
         chosen = self.some_talk(owner, draw)
         if chosen is None or not chosen[1].visible or chosen[1].visible[-1].turn is not None:
             return
         self.replaces(owner, chosen, len(chosen[1].visible) - 1, process, how, None)
 
-    @rule(owner=st.sampled_from(OWNERS), draw=DRAW, which=DRAW, process=st.integers(0, 1), how=ENDINGS)
+    @rule(owner=OWNER, draw=DRAW, which=DRAW, process=PROCESS, how=ENDING)
     def edits(self, owner: str, draw: int, which: int, process: int, how: str) -> None:
         chosen = self.some_talk(owner, draw)
         if chosen is not None and chosen[1].visible:
@@ -299,7 +297,7 @@ class Owners(RuleBasedStateMachine):
         talk.last_activity = self.clock()
         self.end(talk, said, how)
 
-    @rule(owner=st.sampled_from(OWNERS), draw=DRAW, which=DRAW, process=st.integers(0, 1))
+    @rule(owner=OWNER, draw=DRAW, which=DRAW, process=PROCESS)
     def switches(self, owner: str, draw: int, which: int, process: int) -> None:
         """Show the line that held a hidden question last."""
         chosen = self.some_talk(owner, draw)
@@ -321,7 +319,7 @@ class Owners(RuleBasedStateMachine):
         messages = plugin.load_messages(Scope(owner), thread_id, hidden=True)
         return {message.turn or "": sequence_of(message) for message in messages if message.role == "user"}
 
-    @rule(owner=st.sampled_from(OWNERS), draw=DRAW, which=DRAW, process=st.integers(0, 1))
+    @rule(owner=OWNER, draw=DRAW, which=DRAW, process=PROCESS)
     def takes_back(self, owner: str, draw: int, which: int, process: int) -> None:
         chosen = self.some_talk(owner, draw)
         if chosen is None or not chosen[1].visible:
@@ -334,14 +332,14 @@ class Owners(RuleBasedStateMachine):
         assert self.conversation(owner, thread_id, process).undo(said.id, thread_id)
         talk.leave([*talk.visible[:place], *talk.visible[place + 1 :]])
 
-    @rule(owner=st.sampled_from(OWNERS), draw=DRAW, process=st.integers(0, 1), title=st.sampled_from(["a", "Ü", "b"]))
+    @rule(owner=OWNER, draw=DRAW, process=PROCESS, title=st.sampled_from(["a", "Ü", "b"]))
     def renames(self, owner: str, draw: int, process: int, title: str) -> None:
         chosen = self.some_talk(owner, draw)
         if chosen is not None:
             assert self.conversation(owner, chosen[0], process).update_thread(chosen[0], title=title)
             chosen[1].title = title
 
-    @rule(owner=st.sampled_from(OWNERS), number=st.integers(1, 20), process=st.integers(0, 1))
+    @rule(owner=OWNER, number=st.integers(1, 20), process=PROCESS)
     def searches(self, owner: str, number: int, process: int) -> None:
         text = f"question {number}?"
         hits = self.conversation(owner, None, process).search(text)
@@ -365,7 +363,7 @@ class Owners(RuleBasedStateMachine):
                 if talk.last_activity < self.clock() - EXPIRY:
                     del talks[thread_id]
 
-    @rule(process=st.integers(0, 1), age=st.sampled_from([1.0, 5.0, EXPIRY]))
+    @rule(process=PROCESS, age=st.sampled_from([1.0, 5.0, EXPIRY]))
     def purges(self, process: int, age: float) -> None:
         before = self.clock() - age
         list(self.sites[process].plugin.purge_threads(before))
@@ -374,7 +372,7 @@ class Owners(RuleBasedStateMachine):
                 if talk.last_activity < before and not talk.running:
                     del talks[thread_id]
 
-    @rule(process=st.integers(0, 1))
+    @rule(process=PROCESS)
     def logs_in(self, process: int) -> None:
         """The anonymous visitor becomes the user; turns that are running stay behind."""
         user, anonymous = OWNERS
@@ -387,7 +385,7 @@ class Owners(RuleBasedStateMachine):
         self.model[anonymous] = staying
 
     @precondition(lambda self: not any(talk.running for talks in self.model.values() for talk in talks.values()))
-    @rule(process=st.integers(0, 1))
+    @rule(process=PROCESS)
     def restarts(self, process: int) -> None:
         if self.sites[0] is not self.sites[1]:
             self.sites[process].plugin.close()
@@ -474,4 +472,4 @@ class Encrypted(Owners):
 def test_nothing_is_lost_crossed_or_revived(owners: type[Owners]) -> None:
     if owners is OnRedis and URL not in os.environ:
         miss(f"{URL} is not set")
-    run_state_machine_as_test(owners, settings=settings(max_examples=RUNS, stateful_step_count=25, deadline=None))
+    run_state_machine_as_test(owners, settings=settings(max_examples=RUNS, stateful_step_count=40, deadline=None))
