@@ -240,7 +240,7 @@ def test_what_is_pinned_stays_above(site: Site, visit: Open) -> None:
     # It is seen without the mouse, too.
     here.page.mouse.move(1000, 500)
     sizes = here.page.locator("[data-act=pin]").evaluate_all("buttons => buttons.map((button) => button.offsetWidth)")
-    assert sizes == [44, 0, 0]
+    assert sizes == [32, 0, 0]
     act(here, "pin", "one").click()
     lists(here, "two", "three", "one", current="two")
     expect(act(here, "pin", "one")).to_have_attribute("aria-pressed", "false")

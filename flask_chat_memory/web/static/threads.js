@@ -71,7 +71,7 @@ class ChatMemoryThreads extends HTMLElement {
       const { isArchive } = this
       const query = new URLSearchParams({ archived: isArchive, ...(cursor && { cursor }) })
       const page = await this.widget.readReply(await fetch(`${this.dataset.url}?${query}`))
-      if (isArchive !== this.isArchive) return // asked for before the other list was
+      if (isArchive !== this.isArchive) return // of the other list
       if (!cursor && this.editor()) return // what is being typed matters more
       if (!cursor) this.list.textContent = ""
       const items = page.threads.filter(({ id }) => !this.find(id)).map((thread) => this.item(thread))
