@@ -10,6 +10,7 @@ from flask_wtf.csrf import CSRFProtect
 from playwright.sync_api import expect
 from playwright.sync_api import Locator
 from playwright.sync_api import Page
+from playwright.sync_api import Route
 
 from .site import Site
 from .test_safety import check
@@ -276,6 +277,22 @@ def test_what_is_archived_is_in_a_list_of_its_own(site: Site, visit: Open) -> No
     expect(here.part("status")).to_have_text("The conversation is back in the list.")
     archived.click()
     lists(here, "Two", "three", "one", current="Two")
+
+
+def test_a_list_that_comes_late_is_not_shown_in_the_place_of_the_other(site: Site, visit: Open) -> None:
+    here = visit(site, LIST)
+    ask(here, "one")
+    held: list[Route] = []
+    here.page.route("**/threads?archived=true", lambda route: held.append(route))
+    archived = here.page.get_by_role("button", name="Archived")
+    with here.page.expect_request("**/threads?archived=true"):
+        archived.click()
+    with here.page.expect_response("**/threads?archived=false"):
+        archived.click()
+    with here.page.expect_response("**/threads?archived=true"):
+        held[0].continue_()
+    here.page.evaluate("new Promise(requestAnimationFrame)")
+    lists(here, "one", current="one")
 
 
 def test_what_another_tab_has_deleted_can_be_neither_pinned_nor_archived(site: Site, visit: Open) -> None:
