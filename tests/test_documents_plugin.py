@@ -393,6 +393,20 @@ def test_an_unreadable_ongoing_thread_is_still_the_ongoing_one() -> None:
     assert plugin.append_messages(OWNER, "new", [ask("2")]) == Appended("new", 1)
 
 
+def test_an_unreadable_thread_keeps_no_turn_of_another_from_being_renewed(caplog: pytest.LogCaptureFixture) -> None:
+    storage = InMemoryStorage()
+    plugin = able(DocumentsPlugin({"storage": storage, "threads": "many"}), KeepsLiveTurns)
+    start(plugin, "1", thread_id="abc123")
+    start(plugin, "2", thread_id="thread-2")
+    storage.save(KEY, {"messages": 7})
+    turns = [Renewal(OWNER, "abc123", "1"), Renewal(OWNER, "thread-2", "2"), Renewal(OWNER, "abc123", "gone")]
+
+    assert plugin.renew_turns(turns, 1e12) == set()
+
+    assert [live.lease for live in plugin.live_turns(OWNER, "thread-2")] == [1e12]
+    assert "abc123" in caplog.text
+
+
 def test_an_answer_is_stored_though_the_ledger_cannot_be_read(caplog: pytest.LogCaptureFixture) -> None:
     storage = InMemoryStorage()
     storage.save(LEDGER, {"days": 7})

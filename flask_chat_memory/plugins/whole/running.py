@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import abc
 import collections.abc as cabc
+import logging
 import typing as t
 
 import msgspec
 
+from ...errors import CorruptRecord
 from ...message import ChatMessage
 from ..abilities import KeepsLiveTurns
 from ..records import Appended
@@ -18,6 +20,8 @@ from ..rules import check_append
 from ..rules import check_changes
 from .appending import Appending
 from .thread import StoredThread
+
+logger = logging.getLogger(__name__)
 
 
 class Running(Appending, KeepsLiveTurns, abc.ABC):
@@ -61,7 +65,12 @@ class Running(Appending, KeepsLiveTurns, abc.ABC):
         unwanted = set()
         with self.lock:
             for scope, thread_id, turn, text in turns:
-                thread = self._threads.alive(scope, thread_id)
+                try:
+                    thread = self._threads.alive(scope, thread_id)
+                except CorruptRecord as error:
+                    # The turns of the others must go on.
+                    logger.error("a running turn is not renewed: %s", error)
+                    continue
                 record = thread.live.get(turn) if thread else None
                 if thread and record:
                     told = record.text if text is None else text
