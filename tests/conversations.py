@@ -108,6 +108,11 @@ class CountingPlugin(InMemoryPlugin):
         self.asked += len(found)
         return found
 
+    def load_current(self, scope: Scope, *, limit: int | None = None) -> tuple[str | None, list[ChatMessage]]:
+        thread_id, found = super().load_current(scope, limit=limit)
+        self.asked += len(found)
+        return thread_id, found
+
     def start_turn(self, *arguments: t.Any, **named: t.Any) -> Appended:
         self.given += 1
         return super().start_turn(*arguments, **named)
