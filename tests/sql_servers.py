@@ -137,7 +137,7 @@ class Places:
         with self._engine(place).begin() as connection:
             tables = set(sa.inspect(connection).get_table_names())
             if tables.isdisjoint(TABLES) or tables >= TABLES:
-                _empty(connection, tables)
+                _empty(connection, tables - {"chat_memory_version"})
                 self._free[server] = place
 
     def _engine(self, place: Place) -> sa.Engine:

@@ -39,6 +39,9 @@ from .rules import number
 from .rules import select
 from .rules import sequence_of
 
+if t.TYPE_CHECKING:
+    from .sql.schema import Schema
+
 logger = logging.getLogger(__name__)
 
 _locks: dict[int, threading.RLock] = {}
@@ -147,6 +150,9 @@ class DocumentsPlugin(ChatMemoryPlugin, PurgesThreads):
                 return None
             documents.delete(thread_id)
             return thread.messages
+
+    def schemas(self) -> tuple[Schema, ...]:
+        return self._storage.schemas()
 
     def close(self) -> None:
         if not isinstance(self.options.storage, Storage):

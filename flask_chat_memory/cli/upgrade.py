@@ -1,0 +1,43 @@
+"""``flask chat-memory upgrade``."""
+
+from __future__ import annotations
+
+import click
+import flask
+import msgspec
+
+from ..errors import ConfigurationError
+from ..plugins.importing import import_named
+from .command import json_option
+from .command import operator_command
+from .output import print_json
+from .output import print_table
+
+_UPGRADE = "flask_chat_memory.migrations.upgrading:upgrade"
+
+
+@operator_command
+@click.option("--dry-run", is_flag=True, help="Only tell what would be done.")
+@json_option
+def command(dry_run: bool, as_json: bool) -> None:
+    """Bring the tables of all chatbots and documents to the version of this release, or create them.
+
+    Safe to run again, and on several hosts at once.
+
+    \b
+    flask chat-memory upgrade --dry-run
+    """
+    upgrade = import_named(_UPGRADE, "flask chat-memory upgrade", "migrations", ConfigurationError)
+    done = [upgrade(schema, dry_run=dry_run) for schema in flask.current_app.extensions["chat_memory"].schemas()]
+    if as_json:
+        print_json(msgspec.to_builtins(done))
+    elif not done:
+        click.echo("No chatbot and no document of this app has tables.")
+    else:
+        print_table(
+            ("database", "tables", "found", "wanted", "would do" if dry_run else "done"),
+            [
+                (one.database, one.tables, one.found or "none", one.wanted, ", ".join(one.steps) or "nothing")
+                for one in done
+            ],
+        )
