@@ -35,9 +35,6 @@ def command(dry_run: bool, as_json: bool) -> None:
         click.echo("No chatbot and no document of this app has tables.")
     else:
         print_table(
-            ("database", "tables", "found", "wanted", "would do" if dry_run else "done"),
-            [
-                (one.database, one.tables, one.found or "none", one.wanted, ", ".join(one.steps) or "nothing")
-                for one in done
-            ],
+            ("database", "prefix", "tables", "found", "wanted", "would do" if dry_run else "done"),
+            [(*msgspec.structs.astuple(one)[:-1], ", ".join(one.steps) or "nothing") for one in done],
         )

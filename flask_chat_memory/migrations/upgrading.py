@@ -22,6 +22,7 @@ FOLDER = os.path.dirname(__file__)
 class Upgraded(msgspec.Struct, frozen=True):
     """What an upgrade does, or would do, to the tables of a database.
 
+    :param prefix: begins the names of the tables.
     :param tables: the set of them, ``threads`` or ``documents``.
     :param found: the version before; None if none was noted.
     :param wanted: the version after.
@@ -30,6 +31,7 @@ class Upgraded(msgspec.Struct, frozen=True):
     """
 
     database: str
+    prefix: str
     tables: str
     found: str | None
     wanted: str
@@ -50,19 +52,19 @@ def upgrade(schema: Schema, *, dry_run: bool = False) -> Upgraded:
             if not schema.dialect.exists():
                 return _planned(schema, Found())
             with schema.connected() as connection:
-                return _checked(schema, connection)
+                return _checked(schema, connection, schema.found(connection))
         with schema.connected() as connection:
             with schema.alone(connection):
-                upgraded = _checked(schema, connection)
+                found = schema.found(connection)
+                upgraded = _checked(schema, connection, found)
                 if upgraded.steps:
-                    schema.create_version_table(connection)
+                    schema.prepare(connection, found)
                     alembic.command.upgrade(_config(schema, connection), f"{schema.tables.branch}@head")
             return upgraded
 
 
-def _checked(schema: Schema, connection: sa.Connection) -> Upgraded:
+def _checked(schema: Schema, connection: sa.Connection, found: Found) -> Upgraded:
     """Return what is to be done, after making sure that it can be done."""
-    found = schema.found(connection)
     schema.check_age(found)
     if found.version is None and found.tables:
         _check_unmarked(schema, connection, found)
@@ -79,7 +81,7 @@ def _planned(schema: Schema, found: Found) -> Upgraded:
             break
         steps.insert(0, script.revision)
     wanted = scripts.as_revision_number(f"{branch}@head")
-    return Upgraded(schema.place, branch, found.version, t.cast(str, wanted), tuple(steps))
+    return Upgraded(schema.place, schema.prefix, branch, found.version, t.cast(str, wanted), tuple(steps))
 
 
 def _check_unmarked(schema: Schema, connection: sa.Connection, found: Found) -> None:
@@ -94,7 +96,7 @@ def _check_unmarked(schema: Schema, connection: sa.Connection, found: Found) -> 
             "back, or option table_prefix its former value; nothing was changed"
         )
     first = ScriptDirectory(FOLDER).get_revision(f"{schema.tables.branch}_0001")
-    differing = differences(connection, first.module.upgrade, _prefix(schema), found.tables)
+    differing = differences(connection, first.module.upgrade, schema.prefix, found.tables)
     if differing:
         raise StorageError(
             f"{schema.place} has tables of which no version is noted, and they are not those of {first.revision}: "
@@ -109,10 +111,6 @@ def _config(schema: Schema, connection: sa.Connection) -> Config:
     config.attributes["options"] = {
         "connection": connection,
         "version_table": schema.tables.version_table.name,
-        "table_prefix": _prefix(schema),
+        "table_prefix": schema.prefix,
     }
     return config
-
-
-def _prefix(schema: Schema) -> str:
-    return schema.tables.version_table.name.removesuffix("version")

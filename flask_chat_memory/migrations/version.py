@@ -16,6 +16,7 @@ class SchemaVersion(msgspec.Struct, frozen=True):
     """The version of a set of tables in a database.
 
     :param database: without user and password.
+    :param prefix: begins the names of the tables.
     :param tables: ``threads`` or ``documents``.
     :param found: None if no version is noted.
     :param wanted: that of this release.
@@ -24,6 +25,7 @@ class SchemaVersion(msgspec.Struct, frozen=True):
     """
 
     database: str
+    prefix: str
     tables: str
     found: str | None
     wanted: str
@@ -47,4 +49,4 @@ def _version_of(schema: Schema) -> SchemaVersion:
         state = "incomplete" if found.tables else "absent"
     else:
         state = "unmarked" if found.version is None else "current"
-    return SchemaVersion(schema.place, schema.tables.branch, found.version, wanted, state)
+    return SchemaVersion(schema.place, schema.prefix, schema.tables.branch, found.version, wanted, state)

@@ -154,6 +154,9 @@ class Dialect(abc.ABC):
         :param name: of what is locked.
         """
 
+    def create_beside(self, connection: sa.Connection, name: str) -> None:  # noqa: B027 (most have one place for tables)
+        """Let new tables be made where a table is, until the end of the transaction."""
+
     def exists(self) -> bool:
         """Tell whether there is a database that looking at it would not create."""
         return True

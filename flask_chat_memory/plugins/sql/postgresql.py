@@ -170,6 +170,18 @@ class PostgreSQL(Dialect):
         finally:
             self.give_back(connection.connection, state)
 
+    def create_beside(self, connection: sa.Connection, name: str) -> None:
+        # In the first schema of the search path they would hide those of another that are there.
+        path = "quote_ident(nspname) || ',' || current_setting('search_path')"
+        schema = "FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace"
+        connection.execute(
+            sa.text(
+                f"SELECT set_config('search_path', {path}, true) {schema} "
+                "WHERE relname = :name AND pg_table_is_visible(pg_class.oid)"
+            ),
+            {"name": name},
+        )
+
     def table_names(self, connection: sa.Connection, names: cabc.Collection[str]) -> set[str]:
         # As a statement would find them: along the whole search path.
         query = sa.text("SELECT relname FROM pg_class WHERE relname = ANY(:names) AND pg_table_is_visible(oid)")

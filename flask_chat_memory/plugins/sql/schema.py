@@ -41,6 +41,11 @@ class Schema:
         return self.dialect.place()
 
     @property
+    def prefix(self) -> str:
+        """What the names of the tables begin with."""
+        return self.tables.version_table.name.removesuffix("version")
+
+    @property
     def identity(self) -> tuple[str, str, str]:
         """What two schemas have in common that are the same tables of the same database."""
         return (
@@ -122,6 +127,12 @@ class Schema:
         except (sa.exc.SQLAlchemyError, self.dialect.driver_error, OSError) as error:
             raise StorageError(self.dialect.describe(getattr(error, "orig", None) or error)) from error
 
+    def prepare(self, connection: sa.Connection, found: Found) -> None:
+        """Make the table of the versions, and let what is made after it be where the tables are."""
+        for name in sorted(found.tables)[:1]:
+            self.dialect.create_beside(connection, name)
+        connection.execute(CreateTable(self.tables.version_table, if_not_exists=True))
+
     @contextlib.contextmanager
     def connected(self) -> cabc.Iterator[sa.Connection]:
         """Give a connection."""
@@ -138,11 +149,8 @@ class Schema:
         tables = [table for table in self.tables.all() if table.name in found.tables]
         return any(connection.execute(one.select_from(table)).first() is not None for table in tables)
 
-    def create_version_table(self, connection: sa.Connection) -> None:
-        connection.execute(CreateTable(self.tables.version_table, if_not_exists=True))
-
     def _create(self, connection: sa.Connection, found: Found) -> None:
-        self.create_version_table(connection)
+        self.prepare(connection, found)
         for table in self.tables.all():
             if table.name not in found.tables:
                 connection.execute(CreateTable(table, if_not_exists=True))
