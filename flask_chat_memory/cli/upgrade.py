@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import click
-import flask
 import msgspec
 
 from ..errors import ConfigurationError
 from ..plugins.importing import import_named
-from .command import json_option
+from .chatbots import current_memory
 from .command import operator_command
 from .output import print_json
 from .output import print_table
@@ -18,7 +17,6 @@ _UPGRADE = "flask_chat_memory.migrations.upgrading:upgrade"
 
 @operator_command
 @click.option("--dry-run", is_flag=True, help="Only tell what would be done.")
-@json_option
 def command(dry_run: bool, as_json: bool) -> None:
     """Bring the tables of all chatbots and documents to the version of this release, or create them.
 
@@ -28,7 +26,7 @@ def command(dry_run: bool, as_json: bool) -> None:
     flask chat-memory upgrade --dry-run
     """
     upgrade = import_named(_UPGRADE, "flask chat-memory upgrade", "migrations", ConfigurationError)
-    done = [upgrade(schema, dry_run=dry_run) for schema in flask.current_app.extensions["chat_memory"].schemas()]
+    done = [upgrade(schema, dry_run=dry_run) for schema in current_memory().schemas()]
     if as_json:
         print_json(msgspec.to_builtins(done))
     elif not done:

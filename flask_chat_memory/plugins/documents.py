@@ -17,6 +17,7 @@ from ..message import ChatMessage
 from ..message import timestamp
 from ..storage.base import Storage
 from ..storage.choice import choose_storage
+from ..storage.domains import check_format
 from ..storage.domains import FOLDERS
 from ..storage.domains import OpaqueNames
 from ..storage.domains import OWNER
@@ -193,6 +194,7 @@ def _body(messages: list[ChatMessage]) -> Document:
 
 def _thread_of(document: Document) -> tuple[Scope, Thread]:
     """Return whose thread a document holds, and what is known of it."""
+    check_format(document, "a stored thread")
     try:
         thread = Thread(
             id=document["thread_id"],

@@ -31,12 +31,16 @@ from ..counting import usage_day
 from ..records import Scope
 from ..records import UsageDay
 from .blocks import Blocks
-from .lines import UNREADABLE
+from .formats import check_format
+from .formats import FORMAT
+from .formats import UNREADABLE
+from .formats import unreadable
 from .names import Names
 
 logger = logging.getLogger(__name__)
 
 ANSWERS_KEPT = 50
+_LATER = b'{"format":'
 LINES_KEPT = 4 * ANSWERS_KEPT
 """Lines of answers that are worth no rewriting."""
 
@@ -56,11 +60,15 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Ledger(msgspec.Struct, frozen=True):
-    """What all answers have cost, by day."""
+    """What all answers have cost, by day.
+
+    :param format: of the file; a later one stands first, so that it can be found without decoding.
+    """
 
     owner: str
     chatbot: str
     days: dict[str, Models] = {}
+    format: int | msgspec.UnsetType = msgspec.UNSET
 
     def counts(self, day: str, model: str) -> Counts:
         return _counts(self.days.get(day, {}).get(model, {}))
@@ -109,7 +117,9 @@ def _add(path: str, line: bytes, digest: str) -> None:
         end = blocks.newline_before(blocks.size)
         data = blocks.read(0, end)
         if not data:
-            raise _corrupt(path)
+            raise CorruptRecord(f"{_shown(path)} cannot be read")
+        if data.startswith(_LATER):
+            _sums(data, path)
         if digest and f'"answer":"{digest}"'.encode() in data:
             return
         if data.count(b"\n") <= LINES_KEPT:
@@ -125,10 +135,11 @@ def _sums(data: bytes, path: str) -> Ledger:
     sums, _, lines = data.partition(b"\n")
     try:
         ledger = _decode(sums)
+        check_format(ledger.format or FORMAT, _shown(path))
         for spent in _decode_spent(lines):
             ledger.add(spent)
     except UNREADABLE as error:
-        raise _corrupt(path) from error
+        raise unreadable(sums, _shown(path)) from error
     return ledger
 
 
@@ -137,8 +148,8 @@ def _replace(path: str, data: bytes) -> None:
     disk.sync_folder(os.path.dirname(path))
 
 
-def _corrupt(path: str) -> CorruptRecord:
-    return CorruptRecord(f"usage/{os.path.basename(path)} cannot be read")
+def _shown(path: str) -> str:
+    return f"usage/{os.path.basename(path)}"
 
 
 def _counts(numbers: cabc.Mapping[str, int]) -> Counts:

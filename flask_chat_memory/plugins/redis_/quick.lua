@@ -14,14 +14,14 @@ repeat
         break
     end
     local readable, head = pcall(cmsgpack.unpack, packed)
-    if not readable or type(head) ~= 'table' or type(head[LIVE]) ~= 'table' or head[NONCE] == given.nonce
+    if not readable or type(head) ~= 'table' or type(head[LIVE]) ~= 'table' or head[FORMAT] or head[NONCE] == given.nonce
         or (head[ACTIVE] < given.cutoff and head[LEASE] <= now) or (head[LINES] and given.reply_to) then
         break
     end
     if ongoing ~= digest then
         packed = redis.call('LINDEX', index .. ':' .. ongoing .. ':messages', '-1')
         readable, other = pcall(cmsgpack.unpack, packed or '')
-        if not packed or not readable or type(other) ~= 'table' or not other[LIVE]
+        if not packed or not readable or type(other) ~= 'table' or not other[LIVE] or other[FORMAT]
             or (other[ACTIVE] < given.cutoff and other[LEASE] <= now) then
             break
         end
