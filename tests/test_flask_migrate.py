@@ -77,6 +77,11 @@ def test_tables_that_our_migrations_made_are_taken_over(file_place: Place, tmp_p
         close(app)
 
 
+@pytest.mark.parametrize("page", ["upgrading.md", "database.md"])
+def test_the_docs_name_the_import_that_migrations_need(page: str) -> None:
+    assert f"\n{IMPORT}\n" in (pathlib.Path(__file__).parents[1] / "docs" / page).read_text()
+
+
 def proposes_nothing(folder: pathlib.Path) -> bool:
     """Tell whether another look at the database finds no reason for a migration."""
     before = list((folder / "migrations" / "versions").glob("*.py"))

@@ -14,12 +14,12 @@ import pytest
 import redis
 
 from flask_chat_memory import ChatMessage
+from flask_chat_memory import NewerFormat
 from flask_chat_memory import StorageError
 from flask_chat_memory.encryption import Cipher
 from flask_chat_memory.encryption import place_of
 from flask_chat_memory.errors import DecryptionFailed
 from flask_chat_memory.errors import ImportRefused
-from flask_chat_memory.errors import NewerFormat
 from flask_chat_memory.plugins.documents import DocumentsPlugin
 from flask_chat_memory.plugins.file import FilePlugin
 from flask_chat_memory.plugins.redis import RedisPlugin

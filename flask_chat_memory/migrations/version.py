@@ -33,7 +33,7 @@ class SchemaVersion(msgspec.Struct, frozen=True):
 
 
 def schema_versions(schemas: cabc.Iterable[Schema]) -> list[SchemaVersion]:
-    """Return the versions of tables, as :meth:`ChatMemory.schemas` gives them; nothing is created or changed.
+    """Return the versions of tables, as ``memory.schemas()`` gives them; nothing is created or changed.
 
     :raises StorageError: if a database fails.
     """
