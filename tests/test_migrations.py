@@ -52,7 +52,8 @@ def described(place: Place, prefix: str) -> dict[str, object]:
             ]
             indexes = sorted(inspector.get_indexes(name), key=lambda index: str(index["name"]))
             key = inspector.get_pk_constraint(name)["constrained_columns"]
-            facts = (columns, indexes, key, inspector.get_table_options(name))
+            options = inspector.get_table_options(name) if place.engine.dialect.name == "mysql" else {}
+            facts = (columns, indexes, key, options)
             found[name.removeprefix(prefix)] = repr(facts).replace(prefix, "")
     return found
 

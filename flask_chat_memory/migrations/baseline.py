@@ -15,6 +15,13 @@ from sqlalchemy.schema import CreateIndex
 from sqlalchemy.schema import CreateTable
 
 _COLLATION = re.compile(r"COLLATE \"?(\w+)")
+_OF_MYSQL = "SELECT column_name, collation_name FROM information_schema.columns WHERE table_schema = DATABASE() "
+_COLLATIONS = {
+    "postgresql": "SELECT attname, collname FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid "
+    "LEFT JOIN pg_collation ON pg_collation.oid = attcollation "
+    "WHERE relname = :name AND pg_table_is_visible(pg_class.oid) AND attnum > 0",
+    **dict.fromkeys(("mysql", "mariadb"), f"{_OF_MYSQL} AND table_name = :name"),
+}
 
 
 def differences(
@@ -80,13 +87,12 @@ def _words(change: tuple[t.Any, ...]) -> str | None:
 
 def _collations(connection: sa.Connection, expected: sa.MetaData, names: cabc.Collection[str]) -> cabc.Iterator[str]:
     """Yield the columns that compare text otherwise, which Alembic does not look at everywhere."""
-    inspector = sa.inspect(connection)
+    query = _COLLATIONS.get(connection.dialect.name)
+    if query is None:
+        return
     for name in names:
-        found: dict[str, t.Any] = {column["name"]: column["type"] for column in inspector.get_columns(name)}
-        options = inspector.get_table_options(name).items()
-        usual = next((value for option, value in options if option.endswith("_collate")), None)
+        found = {column: collation for column, collation in connection.execute(sa.text(query), {"name": name})}
         for column in expected.tables[name].c:
             collation = _COLLATION.search(column.type.compile(connection.dialect))
-            kind = found.get(column.name)
-            if collation and kind is not None and (getattr(kind, "collation", None) or usual) != collation[1]:
+            if collation and column.name in found and found[column.name] != collation[1]:
                 yield f"{name}.{column.name} has another collation"
