@@ -121,6 +121,7 @@ def test_a_thread_in_redis(redis_url: str, key_prefix: str, live: object) -> Non
         before = {key: client.dump(key) for key in client.keys(f"{key_prefix}*")}
         for call in (
             lambda: store(plugin),
+            lambda: plugin.append_messages(OWNER, THREAD, [QUESTION], key="question:2"),
             lambda: plugin.append_messages(OWNER, "thread-2", [QUESTION], key="question:2"),
             lambda: plugin.load_messages(OWNER, THREAD, after=1),
             lambda: plugin.load_current(OWNER),

@@ -21,7 +21,7 @@ repeat
     if ongoing ~= digest then
         packed = redis.call('LINDEX', index .. ':' .. ongoing .. ':messages', '-1')
         readable, other = pcall(cmsgpack.unpack, packed or '')
-        if not packed or not readable or type(other) ~= 'table' or not other[LIVE] or other[FORMAT]
+        if not packed or not readable or type(other) ~= 'table' or not other[LIVE]
             or (other[ACTIVE] < given.cutoff and other[LEASE] <= now) then
             break
         end
