@@ -138,6 +138,16 @@ def test_names_that_compare_as_people_do_are_refused(place: Place) -> None:
         upgrade(threads)
 
 
+def test_a_table_that_is_missing_is_told(file_place: Place) -> None:
+    fill(file_place)
+    file_place.run("DROP TABLE chat_memory_mark")
+    threads, _ = schemas_of(file_place)
+    assert [one.state for one in schema_versions([threads])] == ["incomplete"]
+    for dry_run in (True, False):
+        with pytest.raises(StorageError, match="lacks the tables chat_memory_mark, "):
+            upgrade(threads, dry_run=dry_run)
+
+
 def test_an_index_of_the_site_does_not_make_tables_strange(file_place: Place) -> None:
     fill(file_place)
     file_place.run("DELETE FROM chat_memory_version")

@@ -24,17 +24,14 @@ _COLLATIONS = {
 }
 
 
-def differences(
-    connection: sa.Connection, migration: cabc.Callable[[], None], prefix: str, names: cabc.Collection[str]
-) -> list[str]:
-    """Return in words how tables differ from what a migration makes.
+def differences(connection: sa.Connection, expected: sa.MetaData, names: cabc.Collection[str]) -> list[str]:
+    """Return in words how tables differ from what is expected.
 
     Tables and indexes that are missing are no difference, for the migration makes them; nor are indexes that are there
     besides.
 
     :param names: of the tables that are there.
     """
-    expected = _made_by(migration, connection.dialect, prefix)
     context = MigrationContext.configure(
         connection,
         opts={
@@ -47,7 +44,7 @@ def differences(
     return [*filter(None, found), *_collations(connection, expected, names)]
 
 
-def _made_by(migration: cabc.Callable[[], None], dialect: sa.Dialect, prefix: str) -> sa.MetaData:
+def made_by(migration: cabc.Callable[[], None], dialect: sa.Dialect, prefix: str) -> sa.MetaData:
     """Return the tables that a migration makes on an empty database."""
     metadata = sa.MetaData()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc as cabc
 import os
 import typing as t
 
@@ -13,8 +14,10 @@ from alembic.script import ScriptDirectory
 
 from ..errors import StorageError
 from ..plugins.sql.schema import Found
+from ..plugins.sql.schema import holds_rows
 from ..plugins.sql.schema import Schema
 from .baseline import differences
+from .baseline import made_by
 
 FOLDER = os.path.dirname(__file__)
 
@@ -67,7 +70,9 @@ def _checked(schema: Schema, connection: sa.Connection, found: Found) -> Upgrade
     """Return what is to be done, after making sure that it can be done."""
     schema.check_age(found)
     if found.version is None and found.tables:
-        _check_unmarked(schema, connection, found)
+        _check_unmarked(schema, connection)
+    if found.version == schema.tables.version and not schema.is_complete(found):
+        raise _missing(schema, {table.name for table in schema.tables.all()} - found.tables)
     return _planned(schema, found)
 
 
@@ -84,25 +89,30 @@ def _planned(schema: Schema, found: Found) -> Upgraded:
     return Upgraded(schema.place, schema.prefix, branch, found.version, t.cast(str, wanted), tuple(steps))
 
 
-def _check_unmarked(schema: Schema, connection: sa.Connection, found: Found) -> None:
+def _check_unmarked(schema: Schema, connection: sa.Connection) -> None:
     """Refuse tables of which no version is noted, unless they are ours as they were first released.
 
     :raises StorageError: saying what they have or lack.
     """
-    missing = sorted({table.name for table in schema.tables.all()} - found.tables)
-    if missing and schema.holds_rows(connection, found):
-        raise StorageError(
-            f"{schema.place} lacks the tables {', '.join(missing)}, and the others hold rows: give them their names "
-            "back, or option table_prefix its former value; nothing was changed"
-        )
     first = ScriptDirectory(FOLDER).get_revision(f"{schema.tables.branch}_0001")
-    differing = differences(connection, first.module.upgrade, schema.prefix, found.tables)
+    expected = made_by(first.module.upgrade, connection.dialect, schema.prefix)
+    names = schema.dialect.table_names(connection, expected.tables)
+    if len(names) < len(expected.tables) and holds_rows(connection, (expected.tables[name] for name in names)):
+        raise _missing(schema, set(expected.tables) - names)
+    differing = differences(connection, expected, names)
     if differing:
         raise StorageError(
             f"{schema.place} has tables of which no version is noted, and they are not those of {first.revision}: "
             f"{'; '.join(differing)}. Tables that the site's own migrations own are upgraded by these; nothing was "
             "changed"
         )
+
+
+def _missing(schema: Schema, names: cabc.Iterable[str]) -> StorageError:
+    return StorageError(
+        f"{schema.place} lacks the tables {', '.join(sorted(names))}, beside those that are there: give them their "
+        "names back, or option table_prefix its former value, or restore them; nothing was changed"
+    )
 
 
 def _config(schema: Schema, connection: sa.Connection) -> Config:

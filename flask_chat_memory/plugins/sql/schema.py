@@ -91,7 +91,7 @@ class Schema:
             with self.alone(connection):
                 found = self.found(connection)
                 self.check(found)
-                if not self.holds_rows(connection, found):
+                if not holds_rows(connection, (table for table in self.tables.all() if table.name in found.tables)):
                     self._create(connection, found)
 
     def check(self, found: Found) -> None:
@@ -143,12 +143,6 @@ class Schema:
         """Let one process at a time change the tables; what it does is committed at the end."""
         return self.dialect.alone(connection, self.tables.version_table.name)
 
-    def holds_rows(self, connection: sa.Connection, found: Found) -> bool:
-        """Tell whether any of the tables that are there has a row."""
-        one = sa.select(sa.literal(1)).limit(1)
-        tables = [table for table in self.tables.all() if table.name in found.tables]
-        return any(connection.execute(one.select_from(table)).first() is not None for table in tables)
-
     def _create(self, connection: sa.Connection, found: Found) -> None:
         self.prepare(connection, found)
         for table in self.tables.all():
@@ -158,6 +152,12 @@ class Schema:
                     connection.execute(CreateIndex(index, if_not_exists=True))
         if found.version is None:
             connection.execute(sa.insert(self.tables.version_table).values(version_num=self.tables.version))
+
+
+def holds_rows(connection: sa.Connection, tables: cabc.Iterable[sa.Table]) -> bool:
+    """Tell whether any of the tables has a row."""
+    one = sa.select(sa.literal(1)).limit(1)
+    return any(connection.execute(one.select_from(table)).first() is not None for table in tables)
 
 
 def branch_of(version: str) -> str:
