@@ -10,6 +10,7 @@ from .errors import InvalidDocument as InvalidDocument
 from .errors import InvalidKnowledge as InvalidKnowledge
 from .errors import InvalidMessage as InvalidMessage
 from .errors import MissingOwner as MissingOwner
+from .errors import NewerFormat as NewerFormat
 from .errors import RequestRefused as RequestRefused
 from .errors import StorageError as StorageError
 from .errors import UnknownPlugin as UnknownPlugin

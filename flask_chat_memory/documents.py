@@ -45,6 +45,10 @@ class Documents:
             return self._serving(app, "conversation")
         return self._instance(app, choose_storage(choice, "storage"))
 
+    def all(self, app: flask.Flask) -> list[Storage]:
+        """Return the storages of all domains that have one."""
+        return [self._instance(app, settings) for settings in self._storages.values() if settings is not None]
+
     def _serving(self, app: flask.Flask, domain: str) -> Storage:
         if domain not in self._storages:
             raise ConfigurationError(f"there is no domain {domain!r}; the domains are: {', '.join(self._storages)}")

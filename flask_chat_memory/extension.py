@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import typing as t
 import weakref
 
 import flask
@@ -39,6 +40,9 @@ from .unfinished import end_failed_turns
 from .unfinished import end_refused_turns
 from .web import BLUEPRINT
 from .web import register_web
+
+if t.TYPE_CHECKING:
+    from .plugins.sql.schema import Schema
 
 
 class ChatMemory(Opening, Accounts, Forgetting):
@@ -110,6 +114,12 @@ class ChatMemory(Opening, Accounts, Forgetting):
     def plugin_for(self, chatbot: str | None = None) -> ChatMemoryPlugin | None:
         """Return the plugin of a chatbot; None if the browser keeps the history, or nothing does."""
         return self._plugin(self.settings.chatbot(chatbot))
+
+    def schemas(self) -> list[Schema]:
+        """Return the tables of all chatbots and documents of the current app, the same tables once."""
+        found = [schema for _, plugin in self._server_plugins() for schema in plugin.schemas()]
+        found += [schema for storage in self._state.documents.all(current_app()) for schema in storage.schemas()]
+        return list({schema.identity: schema for schema in found}.values())
 
     def storage(self, domain: str) -> DomainStorage:
         """Return where the documents of a domain are: ``learning``, ``settings``, ``site`` for the site's own, ...

@@ -19,6 +19,9 @@ from .options import PluginOptions
 from .registry import chat_memory_plugin
 from .whole.plugin import WholeThreadsPlugin
 
+if t.TYPE_CHECKING:
+    from .sql.schema import Schema
+
 _locks: dict[int, threading.RLock] = {}
 
 
@@ -64,6 +67,9 @@ class DocumentsPlugin(WholeThreadsPlugin):
     def _reading(self) -> t.ContextManager[object]:
         # A document is read in one step; a slow storage keeps no others waiting.
         return contextlib.nullcontext()
+
+    def schemas(self) -> tuple[Schema, ...]:
+        return self._storage.schemas()
 
     def close(self) -> None:
         if not isinstance(self.options.storage, Storage):

@@ -27,6 +27,9 @@ from .registry import chat_memory_plugin
 from .registry import PluginRegistry
 from .rules import check_append
 
+if t.TYPE_CHECKING:
+    from .sql.schema import Schema
+
 
 @chat_memory_plugin(
     "encrypted",
@@ -150,6 +153,9 @@ class EncryptedPlugin(Wrapping):
 
     def clear_messages(self, scope: Scope, thread_id: str) -> None:
         self._wrapped.clear_messages(scope, thread_id)
+
+    def schemas(self) -> tuple[Schema, ...]:
+        return self._wrapped.schemas()
 
     def close(self) -> None:
         self._wrapped.close()

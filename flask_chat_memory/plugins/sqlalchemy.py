@@ -38,6 +38,7 @@ from .sql.rows import Append
 from .sql.rows import bounded
 from .sql.rows import page_of
 from .sql.rows import times
+from .sql.schema import Schema
 from .sql.search import SearchStatements
 from .sql.search import SQLSearch
 from .sql.sqlite import BUSY_TIMEOUT
@@ -187,6 +188,9 @@ class SQLAlchemyPlugin(
 
     def move_threads(self, source: Scope, target: Scope, *, reseal: Reseals | None = None) -> int:
         return self._write(lambda writer: writer.move(source, target, reseal), source, target)
+
+    def schemas(self) -> tuple[Schema, ...]:
+        return (self._database.schema,)
 
     def close(self) -> None:
         self._database.close()

@@ -18,6 +18,9 @@ from .rules import holds_text
 from .rules import plain_document
 from .rules import stored_time
 
+if t.TYPE_CHECKING:
+    from ..plugins.sql.schema import Schema
+
 
 class _Creating:
     """Holds the lock of the default ``create``: a storage of five methods has none of its own."""
@@ -125,6 +128,10 @@ class Storage(abc.ABC):
             if stored is not None and stored < before and self.delete(key):
                 count += 1
         return count
+
+    def schemas(self) -> tuple[Schema, ...]:
+        """Return what there is to know of the tables in which the documents are; none without tables."""
+        return ()
 
     def close(self) -> None:  # noqa: B027 (a storage without resources has nothing to do)
         """Give back what the storage opened; what the site handed in stays open."""

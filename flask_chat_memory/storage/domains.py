@@ -12,6 +12,7 @@ import urllib.parse
 from ..errors import ChatMemoryError
 from ..errors import CorruptRecord
 from ..errors import MissingOwner
+from ..errors import NewerFormat
 from ..errors import StorageError
 from ..plugins.records import is_owner
 from .base import Storage
@@ -35,6 +36,8 @@ FOLDERS = {
 
 OWNER = "@"
 """Begins the segment of an owner; in no other segment is it written as it is."""
+FORMAT = "chat_memory_format"
+"""The name under which a document may say of which format it is; those of this release, format 1, do not."""
 LONGEST = 150
 """Characters of a segment that is shortened to fit."""
 
@@ -176,7 +179,19 @@ def text_of(segment_: str) -> str | None:
 def _checked(document: object, key: str) -> Document:
     if not isinstance(document, dict):
         raise CorruptRecord(f"the stored document {key!r} is no dict")
+    check_format(document, f"the stored document {key!r}")
     return document
+
+
+def check_format(document: Document, what: str) -> None:
+    """Refuse a document that a later release has marked as one to be read in another way.
+
+    :param what: names the document.
+    :raises NewerFormat: naming both formats.
+    """
+    found = document.get(FORMAT, 1)
+    if type(found) is int and found > 1:
+        raise NewerFormat(what, found)
 
 
 def _quoted(text: str, safe: str = "/") -> str:

@@ -20,6 +20,9 @@ from .rules import decode
 from .rules import Document
 from .rules import encode
 
+if t.TYPE_CHECKING:
+    from ..plugins.sql.schema import Schema
+
 HIDDEN = "encrypted"
 """The only name in a document as the wrapped storage keeps it."""
 
@@ -111,6 +114,9 @@ class EncryptedStorage(Storage):
             # It would look for the time in what is hidden from it.
             return super().clean_up(before, pattern)
         return self._storage.clean_up(before, pattern)
+
+    def schemas(self) -> tuple[Schema, ...]:
+        return self._storage.schemas()
 
     def close(self) -> None:
         if self._is_own:

@@ -9,6 +9,7 @@ import itertools
 import time
 import typing as t
 
+from ..errors import NewerFormat
 from ..plugins.base import Clock
 from ..plugins.options import CheckedOptions
 from ..plugins.redis import RedisPlugin
@@ -131,7 +132,10 @@ class RedisStorage(BuiltInStorage):
 
 
 def _document(record: bytes, key: str) -> Document:
-    _time, separator, body = record.partition(b" ")
+    time, separator, body = record.partition(b" ")
+    if time.startswith(b"#") and time[1:].isdigit():
+        # As a later release begins what is to be read in another way.
+        raise NewerFormat(f"the stored document {key!r}", int(time[1:]))
     if not separator:
         raise corrupt(key)
     return decode(body, key)

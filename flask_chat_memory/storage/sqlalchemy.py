@@ -13,6 +13,7 @@ from ..errors import ConfigurationError
 from ..plugins.base import Clock
 from ..plugins.options import CheckedOptions
 from ..plugins.sql.database import Database
+from ..plugins.sql.schema import Schema
 from ..plugins.sqlalchemy import SQLAlchemyPlugin
 from ..values import clean
 from .base import BuiltInStorage
@@ -26,7 +27,7 @@ from .rules import matching
 from .sql.statements import Statements
 from .sql.tables import define_document_table
 from .sql.tables import document_key
-from .sql.tables import DocumentTables
+from .sql.tables import document_tables
 
 __all__ = ["SQLAlchemyStorage", "define_document_table"]
 
@@ -44,7 +45,7 @@ class SQLAlchemyStorage(BuiltInStorage):
         database: sa.Engine | str | None = self.options.engine or self.options.url
         if database is None:
             raise ConfigurationError("sqlalchemy: outside an app, give url or engine")
-        tables = DocumentTables(define_document_table(sa.MetaData(), self.options.table_prefix))
+        tables = document_tables(sa.MetaData(), self.options.table_prefix)
         self._database = Database(database, tables, self.options.create_tables)
         url = database.url if isinstance(database, sa.Engine) else sa.make_url(database)
         self._statements = Statements(tables.document, url.get_backend_name())
@@ -101,6 +102,9 @@ class SQLAlchemyStorage(BuiltInStorage):
             return []
         end = end_of_range(start)
         return self._database.rows(from_start if end is None else between, {"start": start, "end": end})
+
+    def schemas(self) -> tuple[Schema, ...]:
+        return (self._database.schema,)
 
     def close(self) -> None:
         self._database.close()

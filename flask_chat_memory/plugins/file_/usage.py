@@ -28,12 +28,16 @@ from ..ledger import spent
 from ..records import Scope
 from ..records import UsageDay
 from .blocks import Blocks
-from .lines import UNREADABLE
+from .formats import check_format
+from .formats import FORMAT
+from .formats import UNREADABLE
+from .formats import unreadable
 from .names import Names
 
 logger = logging.getLogger(__name__)
 
 ANSWERS_KEPT = 50
+_LATER = b'{"format":'
 LINES_KEPT = 4 * ANSWERS_KEPT
 """Lines of answers that are worth no rewriting."""
 
@@ -47,6 +51,15 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     answer: str = ""
     day: str
     models: Models
+
+
+class FileLedger(Ledger, frozen=True):
+    """What all answers have cost, as the first line of the file.
+
+    :param format: of the file; a later one stands first, so that it can be found without decoding.
+    """
+
+    format: int | msgspec.UnsetType = msgspec.UNSET
 
 
 def read(names: Names, scope: Scope) -> Ledger:
@@ -86,7 +99,9 @@ def _add(path: str, line: bytes, digest: str) -> None:
         end = blocks.newline_before(blocks.size)
         data = blocks.read(0, end)
         if not data:
-            raise _corrupt(path)
+            raise CorruptRecord(f"{_shown(path)} cannot be read")
+        if data.startswith(_LATER):
+            _sums(data, path)
         if digest and f'"answer":"{digest}"'.encode() in data:
             return
         if data.count(b"\n") <= LINES_KEPT:
@@ -97,15 +112,16 @@ def _add(path: str, line: bytes, digest: str) -> None:
     _replace(path, b"".join([_encode(sums), b"\n", *lines[-ANSWERS_KEPT:], line]))
 
 
-def _sums(data: bytes, path: str) -> Ledger:
+def _sums(data: bytes, path: str) -> FileLedger:
     """Add up the lines of a ledger."""
     sums, _, lines = data.partition(b"\n")
     try:
         ledger = _decode(sums)
+        check_format(ledger.format or FORMAT, _shown(path))
         for answer in _decode_spent(lines):
             ledger.add(answer.day, answer.models)
     except UNREADABLE as error:
-        raise _corrupt(path) from error
+        raise unreadable(sums, _shown(path)) from error
     return ledger
 
 
@@ -114,12 +130,12 @@ def _replace(path: str, data: bytes) -> None:
     disk.sync_folder(os.path.dirname(path))
 
 
-def _corrupt(path: str) -> CorruptRecord:
-    return CorruptRecord(f"usage/{os.path.basename(path)} cannot be read")
+def _shown(path: str) -> str:
+    return f"usage/{os.path.basename(path)}"
 
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(Ledger).decode
+_decode = msgspec.json.Decoder(FileLedger).decode
 _decode_spent = msgspec.json.Decoder(Spent).decode_lines
 
 

@@ -26,4 +26,6 @@ local now = given.now
 -- LINES is JSON, which no script looks into, and absent from a thread of one line. NONCE tells what was written last.
 local ACTIVE, LEASE, ID, SEQUENCE, TOKENS, NONCE, BATCH, BORN = 1, 2, 3, 4, 5, 6, 7, 8
 local QUESTION, KEYS_GIVEN, DEADLINE, LIVE, LINES = 9, 10, 11, 12, 13
+-- Set by a later release where a thread is to be read in another way; all that is said here is format 1.
+local FORMAT = 14
 local TEXT, STOP = 4, 5

@@ -18,10 +18,10 @@ from ...errors import StorageError
 from ..forks import ReadersGate
 from ..forks import rest_in_forks
 from .connections import Connections
-from .creating import create_tables_once
 from .dialect import Dialect
 from .engines import dialect_of
 from .engines import engine_for
+from .schema import Schema
 from .tables import TableSet
 from .transaction import Parameters
 from .transaction import Prepared
@@ -65,7 +65,7 @@ class Database:
         self._owns_engine = isinstance(engine, str)
         self._engine = engine_for(engine) if isinstance(engine, str) else engine
         self.dialect = dialect_of(self._engine)
-        self._tables = tables
+        self.schema = Schema(self._engine, self.dialect, tables)
         self._create_tables = create_tables
         self._ready = False
         self._closed = False
@@ -229,8 +229,7 @@ class Database:
         with self._creating:
             if self._ready:
                 return
-            if self._create_tables:
-                create_tables_once(self._engine, self.dialect, self._tables)
+            self.schema.make_ready(self._create_tables)
             self._ready = True
 
 
