@@ -108,12 +108,12 @@ class SQLRestoring(SQLThreads, SQLMarks, SQLLiveTurns, SQLUsage, RestoresThreads
         writer.hold(scope, key)
         writer.remove(scope, key)
         writer.run(statements.insert_thread, _columns(scope, whole))
+        wanted = {live.question_id for live in whole.live}
         asked: dict[str | None, int] = {}
         rest = iter(messages)
         while chunk := list(itertools.islice(rest, CHUNK)):
             writer._insert(key, chunk)
-            if whole.live:
-                asked |= {message.id: sequence_of(message) for message in chunk if message.role == "user"}
+            asked |= {message.id: sequence_of(message) for message in chunk if message.id in wanted}
         if whole.keys:
             rows = [{"thread_key": key, "append_key": name, "sequence": place} for name, place in whole.keys.items()]
             writer.run_many(self._statements.insert_key, rows)
@@ -145,7 +145,12 @@ class SQLRestoring(SQLThreads, SQLMarks, SQLLiveTurns, SQLUsage, RestoresThreads
 
     def restore_usage(self, scope: Scope, days: cabc.Iterable[UsageDay]) -> None:
         rows = [_row(scope, day) for day in days]
-        self._write(lambda writer: writer.run_many(self._restore_statements.put_usage, rows), scope)
+
+        def put(writer: Mover) -> None:
+            for row in rows:
+                writer.run(self._restore_statements.put_usage, row)
+
+        self._write(put, scope)
 
 
 def _columns(scope: Scope, whole: WholeThread) -> dict[str, t.Any]:
