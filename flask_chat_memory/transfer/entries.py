@@ -66,7 +66,7 @@ class ThreadEntry(_Entry, frozen=True, kw_only=True, tag="thread"):
     configuration: str | None = None
     current: bool = False
     keys: dict[str, int] = {}
-    lines: Lines = ONE_LINE
+    lines: Lines | None = None
     live: tuple[LiveTurn, ...] = ()
 
     @classmethod
@@ -87,7 +87,7 @@ class ThreadEntry(_Entry, frozen=True, kw_only=True, tag="thread"):
             configuration=thread.configuration,
             current=whole.current,
             keys=whole.keys,
-            lines=whole.lines,
+            lines=None if whole.lines == ONE_LINE else whole.lines,
             live=whole.live,
         )
 
@@ -108,7 +108,7 @@ class ThreadEntry(_Entry, frozen=True, kw_only=True, tag="thread"):
             thread=thread,
             sequence=self.sequence,
             keys=self.keys,
-            lines=self.lines,
+            lines=ONE_LINE if self.lines is None else self.lines,
             marks=marks,
             current=self.current,
             live=self.live,
