@@ -23,6 +23,8 @@ from flask_chat_memory.testing.contracts.parts import texts
 from flask_chat_memory.testing.contracts.turns import end
 from flask_chat_memory.testing.contracts.turns import start
 from flask_chat_memory.transfer.copying import Copy
+from flask_chat_memory.transfer.stores import DOMAINS
+from flask_chat_memory.transfer.stores import Stores
 
 from .five_methods import FiveMethodsPlugin
 from .moved_stores import fill
@@ -210,7 +212,7 @@ def test_documents_are_copied(tmp_path: t.Any) -> None:
 
     def pass_over(**choice: t.Any) -> dict[t.Any, int]:
         copy = Copy(**choice)
-        list(copy.storages(old, new))
+        list(copy.stores(Stores({}, dict.fromkeys(DOMAINS, old)), Stores({}, dict.fromkeys(DOMAINS, new))))
         return dict(copy.counts)
 
     assert pass_over() == {

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import collections
 import collections.abc as cabc
+import functools
 import logging
 import typing as t
 
 from ..errors import CorruptRecord
 from ..message import ChatMessage
+from ..plugins.abilities import PurgesThreads
 from ..plugins.abilities import RestoresUsage
 from ..plugins.base import ChatMemoryPlugin
 from ..plugins.records import Scope
@@ -25,6 +27,7 @@ from .restoring import restore_thread
 from .restoring import restore_usage
 from .stores import DOMAINS
 from .stores import movable
+from .stores import Stores
 
 logger = logging.getLogger(__name__)
 
@@ -77,15 +80,20 @@ class Copy:
         yield from self._clear_out(source, target)
         self._ledgers(source, target)
 
-    def storages(self, source: Storage, target: Storage) -> cabc.Iterator[str]:
-        """Copy the documents; yield after each."""
+    def stores(self, source: Stores, target: Stores) -> cabc.Iterator[str]:
+        """Copy the documents of the domains for which both have a storage; yield after each."""
         for domain in DOMAINS:
-            keys = source.list(pattern_of(domain))
-            for key in keys:
-                self.counts["documents", self._document(source, target, key)] += 1
-                yield key
-            for key in sorted({*target.list(pattern_of(domain))} - {*keys}):
-                self._superfluous("documents", lambda key=key: target.delete(key))  # type: ignore[misc]
+            old, new = source.storages.get(domain), target.storages.get(domain)
+            if old is not None and new is not None and old is not new:
+                yield from self._domain(old, new, domain)
+
+    def _domain(self, source: Storage, target: Storage, domain: str) -> cabc.Iterator[str]:
+        keys = source.list(pattern_of(domain))
+        for key in keys:
+            self.counts["documents", self._document(source, target, key)] += 1
+            yield key
+        for key in sorted({*target.list(pattern_of(domain))} - {*keys}):
+            self._superfluous("documents", functools.partial(target.delete, key))
 
     def _thread(
         self, source: ChatMemoryPlugin, target: ChatMemoryPlugin, scope: Scope, thread_id: str
@@ -126,7 +134,7 @@ class Copy:
         plugin = movable(target)
         for scope, thread in plugin.all_threads(chatbot=self._chatbot):
             if not source.has_thread(scope, thread.id):
-                self._superfluous("threads", lambda: plugin.purge_thread(scope, thread.id, _EVER) is not None)  # noqa: B023
+                self._superfluous("threads", functools.partial(_remove, plugin, scope, thread.id))
                 yield scope
 
     def _superfluous(self, what: What, remove: cabc.Callable[[], bool]) -> None:
@@ -161,7 +169,12 @@ class Copy:
             return "unreadable"
 
 
-_EVER = float("inf")
+def _remove(plugin: PurgesThreads, scope: Scope, thread_id: str) -> bool:
+    return plugin.purge_thread(scope, thread_id, _EVER) is not None
+
+
+_EVER = float(2**62)
+"""A time after all others, which every database can compare."""
 
 
 class _Counted:

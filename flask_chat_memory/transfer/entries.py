@@ -17,7 +17,6 @@ from ..errors import ImportRefused
 from ..message import ChatMessage
 from ..plugins.counting import COUNTED
 from ..plugins.lines import Lines
-from ..plugins.lines import ONE_LINE
 from ..plugins.records import LiveTurn
 from ..plugins.records import Mark
 from ..plugins.records import Scope
@@ -59,6 +58,7 @@ class ThreadEntry(_Entry, frozen=True, kw_only=True, tag="thread"):
     last_activity: float
     messages: int
     sequence: int
+    lines: Lines
     tokens: int = 0
     title: str | None = None
     pinned: bool = False
@@ -66,7 +66,6 @@ class ThreadEntry(_Entry, frozen=True, kw_only=True, tag="thread"):
     configuration: str | None = None
     current: bool = False
     keys: dict[str, int] = {}
-    lines: Lines | None = None
     live: tuple[LiveTurn, ...] = ()
 
     @classmethod
@@ -87,7 +86,7 @@ class ThreadEntry(_Entry, frozen=True, kw_only=True, tag="thread"):
             configuration=thread.configuration,
             current=whole.current,
             keys=whole.keys,
-            lines=None if whole.lines == ONE_LINE else whole.lines,
+            lines=whole.lines,
             live=whole.live,
         )
 
@@ -108,7 +107,7 @@ class ThreadEntry(_Entry, frozen=True, kw_only=True, tag="thread"):
             thread=thread,
             sequence=self.sequence,
             keys=self.keys,
-            lines=ONE_LINE if self.lines is None else self.lines,
+            lines=self.lines,
             marks=marks,
             current=self.current,
             live=self.live,

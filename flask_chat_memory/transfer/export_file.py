@@ -12,7 +12,6 @@ from ..errors import InvalidMessage
 from ..errors import MissingOwner
 from ..message import ChatMessage
 from ..plugins.lines import Line
-from ..plugins.lines import ONE_LINE
 from ..plugins.records import is_owner
 from ..plugins.records import Mark
 from ..plugins.records import Scope
@@ -141,8 +140,7 @@ def _scope_of(entry: ThreadEntry, number: int) -> Scope:
         raise ImportRefused(f"line {number}: {error}") from error
     if not is_thread_id(entry.id):
         raise ImportRefused(f"line {number}: id is no id of a thread")
-    lines = entry.lines or ONE_LINE
-    if not (_is_line(lines.visible, open_end=True) and all(map(_is_line, lines.others))):
+    if not (_is_line(entry.lines.visible, open_end=True) and all(map(_is_line, entry.lines.others))):
         raise ImportRefused(f"line {number}: lines are no lines of a thread")
     return scope
 
