@@ -164,8 +164,8 @@ def test_what_only_looks_the_same_is_copied_again(old: AblePlugin, new: AblePlug
 def test_a_store_that_does_not_keep_what_it_is_given_is_found_out(old: AblePlugin, new: AblePlugin) -> None:
     restore = new.restore_thread
 
-    def forget(scope: Scope, whole: t.Any, messages: t.Any) -> None:
-        restore(scope, whole, [message.replace(name="x") for message in messages])
+    def forget(scope: Scope, whole: t.Any, messages: t.Any, *, instead_of: t.Any = None) -> bool:
+        return restore(scope, whole, [message.replace(name="x") for message in messages], instead_of=instead_of)
 
     new.restore_thread = forget  # type: ignore[method-assign]
     copy = copied(old, new)

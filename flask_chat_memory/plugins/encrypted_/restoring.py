@@ -25,10 +25,23 @@ class WithRestoring(Wrapping, RestoresThreads):
         whole = self._wrapped.find_whole(scope, thread_id)
         return None if whole is None else self._sealing.open_whole(scope, whole)
 
-    def restore_thread(self, scope: Scope, whole: WholeThread, messages: cabc.Iterable[ChatMessage]) -> None:
+    def restore_thread(
+        self,
+        scope: Scope,
+        whole: WholeThread,
+        messages: cabc.Iterable[ChatMessage],
+        *,
+        instead_of: WholeThread | None = None,
+    ) -> bool:
         check_append(whole.thread.id, None)
         sealed = SealedMessages(self._sealing, scope, whole.thread.id, messages)
-        self._wrapped.restore_thread(scope, self._sealing.seal_whole(scope, whole), sealed)
+        there: WholeThread | None = None
+        if instead_of is not None:
+            there = self._wrapped.find_whole(scope, whole.thread.id)
+            if there is None or self._sealing.open_whole(scope, there) != instead_of:
+                return False
+        kept = self._sealing.seal_whole(scope, whole)
+        return t.cast(bool, self._wrapped.restore_thread(scope, kept, sealed, instead_of=there))
 
 
 class WithUsageRestoring(Wrapping, RestoresUsage):

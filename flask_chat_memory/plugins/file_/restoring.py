@@ -48,10 +48,20 @@ class FileRestoring(InFolder, FileUsage, RestoresThreads, RestoresUsage, abc.ABC
     def find_whole(self, scope: Scope, thread_id: str) -> WholeThread | None:
         return self._read(scope, lambda threads: _whole(threads, scope, thread_id)) if is_thread_id(thread_id) else None
 
-    def restore_thread(self, scope: Scope, whole: WholeThread, messages: cabc.Iterable[ChatMessage]) -> None:
+    def restore_thread(
+        self,
+        scope: Scope,
+        whole: WholeThread,
+        messages: cabc.Iterable[ChatMessage],
+        *,
+        instead_of: WholeThread | None = None,
+    ) -> bool:
         check_append(whole.thread.id, None)
         with self._writing(scope) as writer:
+            if instead_of is not None and _whole(writer, scope, whole.thread.id) != instead_of:
+                return False
             _restore(writer, scope, whole, messages)
+            return True
 
     def usage_scopes(self) -> cabc.Iterator[Scope]:
         with self._errors:

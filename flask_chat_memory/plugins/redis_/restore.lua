@@ -1,8 +1,27 @@
 -- Puts what was staged in the place of a thread. Returns how many messages there are, less than given.staged_messages if
--- what was staged is gone, and then nothing is done.
+-- what was staged is gone, and then nothing is done. With given.seen, which is what was written last, and what was seen
+-- beside it: only if that is still so; else nothing is done or returned.
 
 local thread = look(given.digest)
 local staged = index .. ':' .. given.staged
+
+-- Tells whether lists hold the same.
+local function equal(one, other)
+    for place = 1, math.max(#one, #other) do
+        if one[place] ~= other[place] then
+            return false
+        end
+    end
+    return true
+end
+
+if given.seen then
+    local about = redis.call('HMGET', thread.key .. ':about', unpack(DESCRIPTION))
+    if not thread.alive or thread.head[NONCE] ~= given.seen or not equal(about, given.seen_about)
+        or not equal(redis.call('HGETALL', thread.key .. ':marks'), given.seen_marks) then
+        return false
+    end
+end
 local count = redis.call('LLEN', staged .. ':messages')
 -- A key of another type ends this here.
 redis.call('EXISTS', index .. ':current')

@@ -7,6 +7,7 @@ import collections.abc as cabc
 import itertools
 import logging
 import secrets
+import typing as t
 
 from ...errors import MissingOwner
 from ...errors import StorageError
@@ -50,10 +51,10 @@ class RedisRestoring(RedisThreads, RedisUsage, RestoresThreads, RestoresUsage, a
 
     def find_whole(self, scope: Scope, thread_id: str) -> WholeThread | None:
         found = self._run(scripts.WHOLE, scope, thread_id, repeatable=True, **self._rules)
-        if found is None:
-            return None
+        return None if found is None else self._whole(self._name(scope, thread_id), found)
+
+    def _whole(self, name: str, found: list[t.Any]) -> WholeThread:
         packed, count, about, keys, marks, is_current = found
-        name = self._name(scope, thread_id)
         head = unpack_head(packed, name)
         return WholeThread(
             thread=thread_of_reply(name, packed, count, about)[1],
@@ -65,13 +66,32 @@ class RedisRestoring(RedisThreads, RedisUsage, RestoresThreads, RestoresUsage, a
             live=tuple(live_turns_of(unpack_live(head.live, name))),
         )
 
-    def restore_thread(self, scope: Scope, whole: WholeThread, messages: cabc.Iterable[ChatMessage]) -> None:
+    def restore_thread(
+        self,
+        scope: Scope,
+        whole: WholeThread,
+        messages: cabc.Iterable[ChatMessage],
+        *,
+        instead_of: WholeThread | None = None,
+    ) -> bool:
         thread_id = whole.thread.id
         check_append(thread_id, None)
+        seen: dict[str, t.Any] = {}
+        if instead_of is not None:
+            found = self._run(scripts.WHOLE, scope, thread_id, repeatable=True, **self._rules)
+            name = self._name(scope, thread_id)
+            if found is None or self._whole(name, found) != instead_of:
+                return False
+            packed, _, about, _, marks, _ = found
+            seen = {
+                "seen": unpack_head(packed, name).nonce,
+                "seen_marks": [text.decode() for text in marks],
+                "seen_about": [False if text is None else text.decode() for text in about],
+            }
         staged = f"{thread_digest(thread_id)}-{secrets.token_hex(8)}"
         try:
             count, question, asked = self._stage(scope, whole, staged, messages)
-            found = self._write(
+            stored = self._write(
                 scripts.RESTORE,
                 scope,
                 thread_id,
@@ -97,12 +117,16 @@ class RedisRestoring(RedisThreads, RedisUsage, RestoresThreads, RestoresUsage, a
                 about=_about(scope, whole.thread),
                 marks=[(id, pack_mark(mark)) for id, mark in whole.marks.items()],
                 is_current=whole.current,
+                **seen,
             )
         except BaseException:
             self._put_by(scope, staged, [])
             raise
-        if found != count:
+        if stored is None:
+            self._put_by(scope, staged, [])
+        elif stored != count:
             raise StorageError("Redis has lost a part of a thread that was being restored; begin again")
+        return stored is not None
 
     def _stage(
         self, scope: Scope, whole: WholeThread, staged: str, messages: cabc.Iterable[ChatMessage]

@@ -99,13 +99,30 @@ class SQLRestoring(SQLThreads, SQLMarks, SQLLiveTurns, SQLUsage, RestoresThreads
             live=tuple(self.live_turns(scope, thread_id)),
         )
 
-    def restore_thread(self, scope: Scope, whole: WholeThread, messages: cabc.Iterable[ChatMessage]) -> None:
+    def restore_thread(
+        self,
+        scope: Scope,
+        whole: WholeThread,
+        messages: cabc.Iterable[ChatMessage],
+        *,
+        instead_of: WholeThread | None = None,
+    ) -> bool:
         check_append(whole.thread.id, None)
-        self._write(lambda writer: self._restore(writer, scope, whole, messages), scope)
+        return self._write(lambda writer: self._restore(writer, scope, whole, messages, instead_of), scope)
 
-    def _restore(self, writer: Mover, scope: Scope, whole: WholeThread, messages: cabc.Iterable[ChatMessage]) -> None:
+    def _restore(
+        self,
+        writer: Mover,
+        scope: Scope,
+        whole: WholeThread,
+        messages: cabc.Iterable[ChatMessage],
+        instead_of: WholeThread | None,
+    ) -> bool:
         key, statements = thread_key(scope, whole.thread.id), self._restore_statements
         writer.hold(scope, key)
+        # Over another connection, while nobody else may write to the scope.
+        if instead_of is not None and self.find_whole(scope, whole.thread.id) != instead_of:
+            return False
         writer.remove(scope, key)
         writer.run(statements.insert_thread, _columns(scope, whole))
         wanted = {live.question_id for live in whole.live}
@@ -136,6 +153,7 @@ class SQLRestoring(SQLThreads, SQLMarks, SQLLiveTurns, SQLUsage, RestoresThreads
             of_scope = {"scope_key": scope_key(scope), "thread_key": key}
             writer.run(self._statements.make_none_current, of_scope)
             writer.run(self._statements.make_current, of_scope)
+        return True
 
     def usage_scopes(self) -> cabc.Iterator[Scope]:
         after = {"owner": "", "chatbot": ""}
