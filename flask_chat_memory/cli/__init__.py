@@ -8,7 +8,7 @@ import typing as t
 
 import click
 
-COMMANDS = ("plugins", "export", "import", "copy")
+COMMANDS = ("plugins", "export", "import", "copy", "rewrap")
 """In the order of their help. Each has a module of its name, with ``_`` after a keyword of Python."""
 
 

@@ -65,3 +65,18 @@ class SealedMessages:
         rest = iter(self._messages)
         while chunk := list(itertools.islice(rest, CHUNK)):
             yield from self._sealing.seal(self._scope, self._thread_id, chunk)
+
+
+class OpenedMessages:
+    """Sealed messages that are opened when they are asked for."""
+
+    def __init__(self, sealing: Sealing, scope: Scope, thread_id: str, messages: cabc.Iterable[ChatMessage]) -> None:
+        self._sealing = sealing
+        self._scope = scope
+        self._thread_id = thread_id
+        self._messages = messages
+
+    def __iter__(self) -> cabc.Iterator[ChatMessage]:
+        rest = iter(self._messages)
+        while chunk := list(itertools.islice(rest, CHUNK)):
+            yield from self._sealing.open(self._scope, self._thread_id, chunk)

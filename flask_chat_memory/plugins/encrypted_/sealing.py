@@ -92,6 +92,15 @@ class Sealing:
             return thread
         return msgspec.structs.replace(thread, title=self.open_text(thread.title, "title", scope, thread.id))
 
+    def is_current(self, sealed: object) -> bool:
+        """Tell whether a value is sealed with the first key."""
+        return isinstance(sealed, str) and self._cipher.is_current(sealed)
+
+    def texts_of(self, whole: WholeThread) -> list[str]:
+        """Return what is sealed of a thread besides its messages."""
+        texts = [whole.thread.title, *(mark.comment for mark in whole.marks.values())]
+        return [text for text in (*texts, *(live.text for live in whole.live)) if text]
+
     def open_whole(self, scope: Scope, whole: WholeThread) -> WholeThread:
         """Return a thread with what belongs to it in clear."""
         return self._with_texts(
