@@ -6,6 +6,7 @@ import json
 import pathlib
 import sqlite3
 import stat
+import sys
 import typing as t
 
 import pytest
@@ -17,6 +18,7 @@ from flask_chat_memory.testing.contracts.parts import exchange
 from flask_chat_memory.testing.contracts.parts import texts
 
 from .apps import make_app
+from .terminal import on_terminal
 from .test_cli_manners import run
 from .test_importers import NEURON
 
@@ -210,3 +212,30 @@ def test_another_library_is_imported(site: pathlib.Path) -> None:
     }
     assert result.stderr == "Left out: 1 x system message.\n"
     assert counted(site, *args)["threads"] == {"same": 1}
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["copy", "--from", "default", "--to", "file", "--to-option", "folder={folder}/new"],
+        ["export", "{folder}/all.jsonl"],
+        ["import", "neuron-file", "{folder}", "--owner", "user:{{session}}"],
+    ],
+    ids=lambda args: args[0],
+)
+def test_a_terminal_shows_how_far_it_is(site: pathlib.Path, args: list[str]) -> None:
+    (site / "neuron_one.chat").write_text(json.dumps(NEURON))
+    script = (
+        "import pathlib, flask.cli\n"
+        "from flask_chat_memory import ChatMemory\n"
+        "from flask_chat_memory.cli import commands\n"
+        "from tests.apps import make_app\n"
+        f"app = make_app(pathlib.Path({str(site)!r}))\n"
+        "ChatMemory(app)\n"
+        f"commands.main({[arg.format(folder=site) for arg in args]!r}, "
+        "obj=flask.cli.ScriptInfo(create_app=lambda: app), prog_name='chat-memory')"
+    )
+    shown, code = on_terminal([sys.executable, "-c", script])
+    assert code == 0, shown
+    assert "Conversations" in shown
+    assert "threads" in shown
