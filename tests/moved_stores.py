@@ -12,6 +12,7 @@ import redis
 import sqlalchemy as sa
 
 from flask_chat_memory.plugins.base import ChatMemoryPlugin
+from flask_chat_memory.plugins.documents import DocumentsPlugin
 from flask_chat_memory.plugins.file import FilePlugin
 from flask_chat_memory.plugins.flask_session import FlaskSessionPoolPlugin
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
@@ -60,6 +61,8 @@ class Moving:
                 return InMemoryPlugin(options)
             case "file":
                 return FilePlugin({"folder": f"{folder}/files", **options})
+            case "documents":
+                return DocumentsPlugin({"storage": {"type": "file", "folder": f"{folder}/documents"}, **options})
             case "sqlite":
                 return SQLAlchemyPlugin({"url": f"sqlite:///{folder}/chat.sqlite3", **options})
             case "flask_session_pool":

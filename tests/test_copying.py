@@ -32,7 +32,18 @@ from .moved_stores import Moving
 from .moved_stores import SCOPES
 from .moved_stores import state
 
-RING = ["in_memory", "sqlite", "file", "redis", "postgresql", "encrypted", "mariadb", "flask_session_pool", "in_memory"]
+RING = [
+    "in_memory",
+    "sqlite",
+    "documents",
+    "file",
+    "redis",
+    "postgresql",
+    "encrypted",
+    "mariadb",
+    "flask_session_pool",
+    "in_memory",
+]
 OWNER = SCOPES[0]
 LONG = "of many things"
 

@@ -167,6 +167,12 @@ def segment(text: str) -> str:
     return f"{quoted[: LONGEST - len(digest) - 1]}{OWNER}{digest}"
 
 
+def text_of(segment_: str) -> str | None:
+    """Return the text of which :func:`segment` made a segment; None if it was shortened, or made by others."""
+    text = urllib.parse.unquote(segment_)
+    return text if segment(text) == segment_ else None
+
+
 def _checked(document: object, key: str) -> Document:
     if not isinstance(document, dict):
         raise CorruptRecord(f"the stored document {key!r} is no dict")
@@ -179,11 +185,17 @@ def _quoted(text: str, safe: str = "/") -> str:
     return re.sub(r"%[0-9A-F]{2}", lambda code: code[0].lower(), found)
 
 
-class OpaqueNames(DomainStorage):
-    """Documents by names that are any text, as ids are; they cannot be listed."""
+class WholeKeys(DomainStorage):
+    """The documents of a folder by their whole keys, for whoever makes these of :func:`segment`."""
 
     def _key(self, name: str) -> str:
-        return check_key(f"{self._folder}/{segment(name)}")
+        return check_key(name)
+
+    def _keys_for(self, pattern: str) -> str:
+        return check_pattern(pattern)
+
+    def _names(self, keys: cabc.Iterable[str]) -> dict[str, str]:
+        return {key: key for key in keys}
 
 
 class _Errors:

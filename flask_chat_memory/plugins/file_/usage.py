@@ -10,7 +10,6 @@ import abc
 import collections.abc as cabc
 import contextlib
 import datetime as dt
-import hashlib
 import logging
 import os
 
@@ -21,14 +20,12 @@ from ...disk.files import DiskErrors
 from ...errors import CorruptRecord
 from ...message import ChatMessage
 from ..abilities import CountsUsage
-from ..counting import COUNTED
-from ..counting import Counts
-from ..counting import counts_of
 from ..counting import day_of
 from ..counting import numbers_of
-from ..counting import plus
-from ..counting import select_days
-from ..counting import usage_day
+from ..ledger import digest_of
+from ..ledger import Ledger
+from ..ledger import Models
+from ..ledger import spent
 from ..records import Scope
 from ..records import UsageDay
 from .blocks import Blocks
@@ -41,9 +38,6 @@ ANSWERS_KEPT = 50
 LINES_KEPT = 4 * ANSWERS_KEPT
 """Lines of answers that are worth no rewriting."""
 
-Models = dict[str, dict[str, int]]
-"""Model -> what is counted -> number."""
-
 
 class Spent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an answer has cost.
@@ -54,22 +48,6 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     answer: str = ""
     day: str
     models: Models
-
-
-class Ledger(msgspec.Struct, frozen=True):
-    """What all answers have cost, by day."""
-
-    owner: str
-    chatbot: str
-    days: dict[str, Models] = {}
-
-    def counts(self, day: str, model: str) -> Counts:
-        return _counts(self.days.get(day, {}).get(model, {}))
-
-    def add(self, spent: Spent) -> None:
-        models = self.days.setdefault(spent.day, {})
-        for model, numbers in spent.models.items():
-            models[model] = _numbers(plus(self.counts(spent.day, model), _counts(numbers)))
 
 
 def read(names: Names, scope: Scope) -> Ledger:
@@ -104,7 +82,7 @@ def put(names: Names, scope: Scope, days: cabc.Iterable[UsageDay]) -> None:
     """
     ledger = read(names, scope)
     for day in days:
-        ledger.days.setdefault(day.day.isoformat(), {})[day.model or ""] = _numbers(numbers_of(day))
+        ledger.put(day.day.isoformat(), day.model or "", numbers_of(day))
     path = names.usage(scope)
     disk.make_folder(os.path.dirname(path))
     _replace(path, _encode(ledger) + b"\n")
@@ -119,9 +97,8 @@ def add(
     """
     if not answer:
         return
-    digest = "" if key is None else hashlib.blake2b(f"{thread_id}\0{key}".encode(), digest_size=16).hexdigest()
-    models = {model: _numbers(counts) for model, counts in counts_of(answer).items()}
-    line = _encode(Spent(answer=digest, day=day_of(now), models=models)) + b"\n"
+    digest = digest_of(thread_id, key)
+    line = _encode(Spent(answer=digest, day=day_of(now), models=spent(answer))) + b"\n"
     path = names.usage(scope)
     try:
         _add(path, line, digest)
@@ -154,8 +131,8 @@ def _sums(data: bytes, path: str) -> Ledger:
     sums, _, lines = data.partition(b"\n")
     try:
         ledger = _decode(sums)
-        for spent in _decode_spent(lines):
-            ledger.add(spent)
+        for answer in _decode_spent(lines):
+            ledger.add(answer.day, answer.models)
     except UNREADABLE as error:
         raise _corrupt(path) from error
     return ledger
@@ -168,14 +145,6 @@ def _replace(path: str, data: bytes) -> None:
 
 def _corrupt(path: str) -> CorruptRecord:
     return CorruptRecord(f"usage/{os.path.basename(path)} cannot be read")
-
-
-def _counts(numbers: cabc.Mapping[str, int]) -> Counts:
-    return tuple(numbers.get(name, 0) for name in COUNTED)
-
-
-def _numbers(counts: Counts) -> dict[str, int]:
-    return dict(zip(COUNTED, counts, strict=True))
 
 
 _encode = msgspec.json.Encoder().encode
@@ -191,10 +160,4 @@ class FileUsage(CountsUsage, abc.ABC):
 
     def list_usage(self, scope: Scope, *, since: dt.date | None = None, until: dt.date | None = None) -> list[UsageDay]:
         with self._errors:
-            ledger = read(self._names, scope)
-        days = [
-            usage_day(scope.chatbot, day, model, ledger.counts(day, model))
-            for day, models in ledger.days.items()
-            for model in models
-        ]
-        return select_days(days, since, until)
+            return read(self._names, scope).select(since, until)

@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
+import abc
 import collections.abc as cabc
-import threading
 import typing as t
 
 from ..abilities import DescribesThreads
 from ..abilities import ListsThreads
 from ..abilities import PurgesThreads
-from ..base import Clock
 from ..records import Position
 from ..records import Scope
 from ..records import Thread
 from ..records import ThreadChanges
 from ..rules import check_changes
 from ..rules import select_threads
-from .threads import Threads
+from .holding import Holding
 
 
-class InMemoryThreads(ListsThreads, DescribesThreads, PurgesThreads):
+class Listing(ListsThreads, DescribesThreads, PurgesThreads, Holding, abc.ABC):
     """The three abilities, for the plugin that has these threads."""
-
-    _threads: Threads
-    lock: threading.RLock
-    clock: Clock
 
     def list_threads(
         self,
@@ -35,12 +30,16 @@ class InMemoryThreads(ListsThreads, DescribesThreads, PurgesThreads):
         pinned: bool | None = None,
         archived: bool | None = None,
     ) -> list[Thread]:
-        with self.lock:
-            threads = [self.find_thread(scope, thread_id) for thread_id in self._threads.of_scopes.get(scope, {})]
-            return select_threads(filter(None, threads), limit, before, pinned, archived)
+        with self._reading:
+            threads = [
+                thread.record(thread_id)
+                for _, thread_id, thread in self._threads.readable(self._threads.readers(scope))
+                if self._threads.is_alive(thread)
+            ]
+            return select_threads(threads, limit, before, pinned, archived)
 
     def find_thread(self, scope: Scope, thread_id: str) -> Thread | None:
-        with self.lock:
+        with self._reading:
             thread = self._threads.alive(scope, thread_id)
             return thread.record(thread_id) if thread else None
 
@@ -50,17 +49,15 @@ class InMemoryThreads(ListsThreads, DescribesThreads, PurgesThreads):
             thread = self._threads.alive(scope, thread_id)
             if thread:
                 thread.description.update(t.cast(ThreadChanges, checked))
+                self._threads.keep(scope, thread_id, thread)
             return thread is not None
 
     def all_threads(self, *, chatbot: str | None = None) -> cabc.Iterator[tuple[Scope, Thread]]:
-        with self.lock:
-            stored = [
-                (scope, thread.record(thread_id))
-                for scope, threads in self._threads.of_scopes.items()
-                for thread_id, thread in threads.items()
-                if chatbot in (None, scope.chatbot)
-            ]
-        yield from stored
+        with self._reading:
+            readers = self._threads.readers()
+        for scope, thread_id, thread in self._threads.readable(readers):
+            if chatbot in (None, scope.chatbot):
+                yield scope, thread.record(thread_id)
 
     def purge_thread(self, scope: Scope, thread_id: str, before: float) -> int | None:
         with self.lock:

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import abc
-import threading
 
 from ..abilities import ChangeLines
 from ..abilities import HidesMessages
 from ..lines import Lines
 from ..records import Scope
-from .threads import Threads
+from .holding import Holding
 
 
-class InMemoryLines(HidesMessages, abc.ABC):
+class Hiding(HidesMessages, Holding, abc.ABC):
     """What the ability changes, for the plugin that has these threads."""
 
-    _threads: Threads
-    lock: threading.RLock
-
     def find_lines(self, scope: Scope, thread_id: str) -> Lines:
-        with self.lock:
+        with self._reading:
             thread = self._threads.alive(scope, thread_id)
             return thread.lines if thread else Lines()
 
@@ -27,7 +23,8 @@ class InMemoryLines(HidesMessages, abc.ABC):
         with self.lock:
             thread = self._threads.alive(scope, thread_id)
             lines = change(thread.lines, thread.sequence) if thread else None
-            if thread is None or lines in (None, thread.lines):
+            if thread is None or lines is None or lines == thread.lines:
                 return False
             thread.lines = lines
+            self._threads.keep(scope, thread_id, thread)
             return True

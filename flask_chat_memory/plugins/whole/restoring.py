@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import collections.abc as cabc
 
 from ...message import ChatMessage
@@ -16,15 +17,14 @@ from ..rules import check_append
 from ..rules import newest_keys
 from .appending import Appending
 from .appending import copies_of
-from .threads import StoredThread
-from .usage import InMemoryUsage
+from .thread import StoredThread
 
 
-class InMemoryRestoring(Appending, InMemoryUsage, RestoresThreads, RestoresUsage):
-    """The two abilities, for the plugin that has these threads and this ledger."""
+class Restoring(Appending, RestoresThreads, RestoresUsage, abc.ABC):
+    """The two abilities, for the plugin that has these threads."""
 
     def find_whole(self, scope: Scope, thread_id: str) -> WholeThread | None:
-        with self.lock:
+        with self._reading:
             stored = self._threads.alive(scope, thread_id)
             if stored is None:
                 return None
@@ -34,7 +34,7 @@ class InMemoryRestoring(Appending, InMemoryUsage, RestoresThreads, RestoresUsage
                 keys=newest_keys(stored.keys.items()),
                 lines=stored.lines,
                 marks=dict(sorted(stored.marks.items())),
-                current=self._threads.current(scope) == thread_id,
+                current=self._threads.load_named(scope) == thread_id,
                 live=tuple(stored.live.values()),
             )
 
@@ -54,20 +54,23 @@ class InMemoryRestoring(Appending, InMemoryUsage, RestoresThreads, RestoresUsage
             return True
 
     def usage_scopes(self) -> cabc.Iterator[Scope]:
-        with self.lock:
-            scopes = self._ledger.scopes()
+        with self._reading:
+            scopes = self._threads.ledger_scopes()
         yield from scopes
 
     def restore_usage(self, scope: Scope, days: cabc.Iterable[UsageDay]) -> None:
         with self.lock:
+            ledger = self._threads.load_ledger(scope)
             for day in days:
-                self._ledger.put(scope, day.day.isoformat(), day.model or "", numbers_of(day))
+                ledger.put(day.day.isoformat(), day.model or "", numbers_of(day))
+            self._threads.keep_ledger(scope, ledger)
 
 
 def _stored(whole: WholeThread, messages: cabc.Iterable[ChatMessage]) -> StoredThread:
     thread = whole.thread
-    stored = StoredThread(
-        thread.last_activity,
+    return StoredThread(
+        created_at=thread.created_at,
+        last_activity=thread.last_activity,
         messages=copies_of(messages),
         sequence=whole.sequence,
         keys=dict(whole.keys),
@@ -82,5 +85,3 @@ def _stored(whole: WholeThread, messages: cabc.Iterable[ChatMessage]) -> StoredT
             configuration=thread.configuration,
         ),
     )
-    stored.created_at = thread.created_at
-    return stored

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
+import abc
 import collections.abc as cabc
-import threading
 
 from ...message import ChatMessage
-from ..base import Clock
 from ..counting import total_tokens
-from ..options import PluginOptions
 from ..records import Appended
 from ..records import Scope
-from ..rules import KEYS_KEPT
 from ..rules import sequence_of
-from .threads import Threads
-from .usage import Ledger
+from .counting import Counting
+from .thread import StoredThread
+
+Change = cabc.Callable[[StoredThread, bool], object]
+"""Is given a thread to which something was added, and whether it is new; changes it in the same step."""
 
 
-class Appending:
+class Appending(Counting, abc.ABC):
     """What appends and turns share; whoever calls it holds the lock of the plugin."""
-
-    _threads: Threads
-    _ledger: Ledger
-    options: PluginOptions
-    lock: threading.RLock
-    clock: Clock
 
     def _append(
         self,
@@ -37,6 +31,7 @@ class Appending:
         only_into: str | None = None,
         replaces: int | None = None,
         kept: cabc.Collection[int] = (),
+        change: Change | None = None,
     ) -> Appended | None:
         named, thread = thread_id, self._threads.alive(scope, thread_id)
         if thread is None and self.options.threads == "one":
@@ -48,14 +43,16 @@ class Appending:
             return Appended(named, 0)
         question = thread.find(reply_to) if thread and reply_to is not None else None
         if reply_to is not None and question is None:
-            self._ledger.add(scope, messages, self.clock())
+            self._count(scope, thread_id, messages, key)
             return None
         if not messages or only_into not in (None, thread_id):
             return Appended(thread_id, 0)
         copies = copies_of(messages)
         if question is not None:
-            self._ledger.add(scope, messages, self.clock())
-        thread = self._threads.open(scope, thread_id)
+            self._count(scope, thread_id, messages, key)
+        is_new = thread is None
+        if thread is None:
+            thread = self._threads.new()
         first = thread.sequence + 1
         if replaces is not None:
             thread.lines = thread.lines.replaced(replaces, thread.sequence, kept)
@@ -65,11 +62,12 @@ class Appending:
             thread.lines = thread.lines.placed(first, thread.sequence, sequence_of(question))
         thread.tokens += total_tokens(batch)
         if key is not None:
-            thread.keys[key] = first
-            for old in list(thread.keys)[:-KEYS_KEPT]:
-                del thread.keys[old]
+            thread.remember(key, first)
         thread.messages.extend(batch)
         thread.trim(self.options.max_messages, self.clock())
+        if change is not None:
+            change(thread, is_new)
+        self._threads.write(scope, thread_id, thread, is_new)
         return Appended(thread_id, first)
 
 
