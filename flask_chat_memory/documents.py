@@ -39,6 +39,15 @@ class Documents:
         """
         return domain_storage(self._serving(app, domain), domain)
 
+    def in_use(self, app: flask.Flask) -> list[tuple[Storage, list[str]]]:
+        """Return each storage once, with the domains that it serves."""
+        found: dict[int, tuple[Storage, list[str]]] = {}
+        for domain, settings in self._storages.items():
+            if settings is not None:
+                storage = self._instance(app, settings)
+                found.setdefault(id(storage), (storage, []))[1].append(domain)
+        return list(found.values())
+
     def chosen(self, app: flask.Flask, choice: object) -> Storage:
         """Return what a plugin's option chooses; of None, that of the domain ``conversation``."""
         if choice is None:

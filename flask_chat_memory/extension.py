@@ -36,6 +36,7 @@ from .short_term.chain import coverage_of
 from .signals import Announcer
 from .storage.domains import DomainStorage
 from .summaries import Summaries
+from .transfer.stores import Stores
 from .unfinished import end_failed_turns
 from .unfinished import end_refused_turns
 from .web import BLUEPRINT
@@ -165,6 +166,15 @@ class ChatMemory(Opening, Accounts, Forgetting):
             plugin = self._plugin(chatbot)
             if plugin is not None:
                 yield name, plugin
+
+    def stores(self) -> Stores:
+        """Return the plugins and storages of the current app, for who moves what is in them."""
+        return self._stores()
+
+    def _stores(self) -> Stores:
+        documents = self._state.documents.in_use(current_app())
+        storages = {domain: storage for storage, domains in documents for domain in domains}
+        return Stores(dict(self._server_plugins()), storages)
 
     def _counted(self, chatbot: str | None) -> cabc.Iterator[tuple[str, ChatMemoryPlugin]]:
         if chatbot is None:
