@@ -6,6 +6,7 @@ import collections.abc as cabc
 import logging
 import typing as t
 
+from .events import log_event
 from .values import clean
 
 logger = logging.getLogger(__name__)
@@ -91,5 +92,5 @@ def close_quietly(source: object) -> None:
         return
     try:
         close()
-    except Exception:
-        logger.exception("the source of an answer could not be closed")
+    except Exception as error:
+        log_event(logger, logging.ERROR, "the source of an answer could not be closed", error)

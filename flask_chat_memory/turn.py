@@ -12,6 +12,7 @@ import msgspec
 from .answering import Answering
 from .errors import InvalidMessage
 from .errors import StorageError
+from .events import log_event
 from .following import Following
 from .live import leases
 from .message import ChatMessage
@@ -199,8 +200,9 @@ class Turn(Answering):
 
     def fail(self, error: BaseException | str, text: str = "") -> ChatMessage:
         """Store that the turn failed, with the text that came before; the error itself is logged, never stored."""
-        cause = error if isinstance(error, BaseException) else None
-        logger.error("turn %s failed (%s)", self.id, type(error).__name__ if cause else error, exc_info=cause)
+        cause = error if isinstance(error, BaseException) else RuntimeError(error)
+        where = {"chatbot": self.chatbot, "thread_id": self.thread_id, "turn_id": self.id}
+        log_event(logger, logging.ERROR, "a turn failed", cause, **where)
         return self._end(text, "failed")
 
     def leave(self, text: str = "") -> ChatMessage:
@@ -261,7 +263,7 @@ class Turn(Answering):
             return answer.replace(**{name: value for name, value in details.items() if value is not None})
         except InvalidMessage as error:
             # The text is worth more than what is said of it.
-            logger.warning("turn %s keeps neither model nor usage: %s", self.id, error)
+            log_event(logger, logging.WARNING, "an answer keeps neither model nor usage", error, turn_id=self.id)
             return answer
 
     def _stamped(self, message: ChatMessage, id: str) -> ChatMessage:

@@ -13,6 +13,7 @@ from ..errors import ConfigurationError
 from ..errors import CorruptRecord
 from ..errors import InvalidMessage
 from ..errors import MissingOwner
+from ..events import log_event
 from ..message import ChatMessage
 from ..message import timestamp
 from ..storage.base import Storage
@@ -130,8 +131,8 @@ class DocumentsPlugin(ChatMemoryPlugin, PurgesThreads):
             try:
                 document = self._storage.load(key)
                 found = None if document is None else _thread_of(document)
-            except CorruptRecord:
-                logger.exception("a stored thread cannot be read; it is passed over")
+            except CorruptRecord as error:
+                log_event(logger, logging.ERROR, "a thread is passed over", error)
                 continue
             if found is not None and chatbot in (None, found[0].chatbot):
                 yield found

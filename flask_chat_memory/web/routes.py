@@ -12,6 +12,7 @@ from werkzeug.exceptions import HTTPException
 
 from ..errors import ChatMemoryError
 from ..errors import RequestRefused
+from ..events import log_event
 from ..provider import run
 from ..question import client_key
 from ..question import NOT_TOLD
@@ -139,7 +140,7 @@ def _refused(error: HTTPException) -> tuple[flask.Response, int]:
 
 
 def _failed(error: ChatMemoryError) -> tuple[flask.Response, int]:
-    logger.error("a request was not answered: %s", error, exc_info=error)
+    log_event(logger, logging.ERROR, "a request was not answered", error, endpoint=flask.request.endpoint)
     return flask.jsonify(error=UNAVAILABLE), 503
 
 

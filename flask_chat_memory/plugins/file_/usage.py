@@ -19,6 +19,7 @@ import msgspec
 from ...disk import files as disk
 from ...disk.files import DiskErrors
 from ...errors import CorruptRecord
+from ...events import log_event
 from ...message import ChatMessage
 from ..abilities import CountsUsage
 from ..counting import COUNTED
@@ -100,7 +101,7 @@ def add(
         disk.make_folder(os.path.dirname(path))
         _replace(path, _encode(Ledger(scope.owner, scope.chatbot)) + b"\n" + line)
     except CorruptRecord as error:
-        logger.error("an answer is not counted: %s", error)
+        log_event(logger, logging.ERROR, "an answer is not counted", error)
 
 
 def _add(path: str, line: bytes, digest: str) -> None:

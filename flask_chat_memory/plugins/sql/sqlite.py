@@ -45,7 +45,9 @@ class SQLite(Dialect):
     @staticmethod
     def make_engine(url: sa.URL) -> sa.Engine:
         """Make an engine for the file: write-ahead log, patient with locks, every commit on disk."""
-        engine = sa.create_engine(url, pool_reset_on_return=None, connect_args={"timeout": BUSY_TIMEOUT})
+        engine = sa.create_engine(
+            url, pool_reset_on_return=None, hide_parameters=True, connect_args={"timeout": BUSY_TIMEOUT}
+        )
 
         @sa.event.listens_for(engine, "do_connect")
         def keep_private(*_facts: object) -> None:
