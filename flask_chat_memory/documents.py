@@ -15,6 +15,7 @@ from .storage.choice import choose_storage
 from .storage.choice import StorageSettings
 from .storage.domains import domain_storage
 from .storage.domains import DomainStorage
+from .telemetry import traced
 
 
 class Documents:
@@ -59,6 +60,6 @@ class Documents:
         with self.lock:
             storage = next((storage for known, storage in self._instances if known == settings), None)
             if storage is None:
-                storage = settings.make(lambda options: resolve(app, options, self))
+                storage = settings.make(lambda options: resolve(app, options, self), traced)
                 self._instances.append((settings, storage))
             return storage

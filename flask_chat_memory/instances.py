@@ -22,6 +22,7 @@ from .plugins.forks import rest_in_forks
 from .plugins.registry import PluginRegistry
 from .plugins.unreachable import unreachable
 from .resolve import resolve
+from .telemetry import traced
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +93,7 @@ class PluginInstances:
         with self.lock:
             plugin = next((plugin for known, plugin in self._instances if known == settings), None)
             if plugin is None:
-                plugin = settings.plugin(resolve(app, settings.options, self._documents))
+                plugin = traced(settings.plugin)(resolve(app, settings.options, self._documents))
                 _warn_of_workers(plugin)
                 self._instances.append((settings, plugin))
             return plugin

@@ -69,6 +69,7 @@ FLOORS = [
         "response",
         "location",
         "running",
+        "telemetry",
         "transfer",
         "claims",
         "condensing",
