@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import typing as t
 import weakref
 
 import flask
@@ -18,6 +19,8 @@ from .documents import Documents
 from .errors import ConfigurationError
 from .errors import MissingOwner
 from .forgetting import Forgetting
+from .health import Health
+from .health import SECONDS
 from .instances import PluginInstances
 from .instances import SettingsLoader
 from .opening import current_app
@@ -88,7 +91,7 @@ class ChatMemory(Opening, Accounts, Forgetting):
             if chatbot.plugin and chatbot.history:
                 check(app, chatbot.plugin.options, documents)
         instances = PluginInstances(self.plugins, self._settings_loader, configured, documents)
-        self._states[app] = _State(settings, instances, documents)
+        self._states[app] = _State(settings, instances, documents, Health())
         app.extensions["chat_memory"] = self
         register_web(app, settings)
         app.cli.add_command(commands)
@@ -110,6 +113,19 @@ class ChatMemory(Opening, Accounts, Forgetting):
     def plugin_for(self, chatbot: str | None = None) -> ChatMemoryPlugin | None:
         """Return the plugin of a chatbot; None if the browser keeps the history, or nothing does."""
         return self._plugin(self.settings.chatbot(chatbot))
+
+    def health(self, seconds: float = SECONDS) -> dict[str, t.Any]:
+        """Ask every store for a sign of life, for the site's own health route; nothing is made, nobody is recognised.
+
+        :param seconds: after which a store that has not answered counts as down.
+        :return: ``{"ok", "stores"}``; a store has ``id``, ``serves`` (chatbots or domains of documents), ``ok``,
+            ``milliseconds`` and ``error``, the class of what went wrong.
+        """
+        state, app = self._state, current_app()
+        chatbots: dict[int, tuple[ChatMemoryPlugin, list[str]]] = {}
+        for name, plugin in self._server_plugins():
+            chatbots.setdefault(id(plugin), (plugin, []))[1].append(name)
+        return state.health.told([*chatbots.values(), *state.documents.in_use(app)], seconds)
 
     def storage(self, domain: str) -> DomainStorage:
         """Return where the documents of a domain are: ``learning``, ``settings``, ``site`` for the site's own, ...
@@ -175,6 +191,7 @@ class _State(msgspec.Struct, frozen=True):
     settings: Settings
     instances: PluginInstances
     documents: Documents
+    health: Health
 
 
 def _drop_at_logout(app: flask.Flask) -> None:

@@ -93,7 +93,7 @@ class PluginInstances:
         with self.lock:
             plugin = next((plugin for known, plugin in self._instances if known == settings), None)
             if plugin is None:
-                plugin = traced(settings.plugin)(resolve(app, settings.options, self._documents))
+                plugin = traced(settings.plugin(resolve(app, settings.options, self._documents)))
                 _warn_of_workers(plugin)
                 self._instances.append((settings, plugin))
             return plugin

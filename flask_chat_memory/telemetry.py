@@ -27,7 +27,7 @@ if t.TYPE_CHECKING:
     AnySpan = Span | None
     """None without OpenTelemetry."""
 
-C = t.TypeVar("C", bound="type[ChatMemoryPlugin] | type[Storage]")
+S = t.TypeVar("S", bound=ChatMemoryPlugin | Storage)
 Operation = cabc.Callable[..., t.Any]
 
 CONTRACTS: tuple[type, ...] = (
@@ -52,18 +52,22 @@ def tracer() -> Tracer | None:
     return trace.get_tracer("flask_chat_memory")
 
 
-def traced(cls: C) -> C:
-    """Return a plugin or storage whose operations are spans; without OpenTelemetry, as it is."""
-    return cls if tracer() is None else _subclass(cls)
+def traced(store: S) -> S:
+    """Make the operations of a plugin or a storage spans; without OpenTelemetry, it stays as it is."""
+    if tracer() is not None:
+        # Its class, and not its attributes: those would be references to itself, and keep it from being closed.
+        store.__class__ = _subclass(t.cast(type, type(store)))
+    return store
 
 
 @functools.cache
-def _subclass(cls: C) -> C:
+def _subclass(cls: type) -> type:
     contracts = [contract for contract in CONTRACTS if issubclass(cls, contract)]
     names = {name for contract in contracts for name, value in vars(contract).items() if inspect.isfunction(value)}
     traced = {name: _traced(getattr(cls, name)) for name in names if name not in SILENT and not name.startswith("_")}
     same = {name: getattr(cls, name) for name in ("__module__", "__qualname__", "__doc__")}
-    return t.cast(C, types.new_class(cls.__name__, (cls,), exec_body=lambda body: body.update({**same, **traced})))
+    attributes = {**same, **traced, "__slots__": ()}
+    return types.new_class(cls.__name__, (cls,), exec_body=lambda body: body.update(attributes))
 
 
 def _traced(operation: Operation) -> Operation:

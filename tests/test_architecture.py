@@ -87,6 +87,7 @@ FLOORS = [
         "instances",
         "remembering",
         "forgetting",
+        "health",
         "owner",
         "pointer",
         "web",

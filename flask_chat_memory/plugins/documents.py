@@ -22,6 +22,7 @@ from ..storage.domains import FOLDERS
 from ..storage.domains import OpaqueNames
 from ..storage.domains import OWNER
 from ..storage.domains import segment
+from ..storage.domains import StorageErrors
 from ..storage.rules import Document
 from ..storage.rules import stored_time
 from .abilities import PurgesThreads
@@ -148,6 +149,10 @@ class DocumentsPlugin(ChatMemoryPlugin, PurgesThreads):
                 return None
             documents.delete(thread_id)
             return thread.messages
+
+    def ping(self) -> None:
+        with StorageErrors():
+            self._storage.ping()
 
     def close(self) -> None:
         if not isinstance(self.options.storage, Storage):

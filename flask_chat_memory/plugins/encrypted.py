@@ -151,6 +151,9 @@ class EncryptedPlugin(Wrapping):
     def clear_messages(self, scope: Scope, thread_id: str) -> None:
         self._wrapped.clear_messages(scope, thread_id)
 
+    def ping(self) -> None:
+        self._wrapped.ping()
+
     def close(self) -> None:
         self._wrapped.close()
 

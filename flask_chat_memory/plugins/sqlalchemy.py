@@ -188,6 +188,9 @@ class SQLAlchemyPlugin(
     def move_threads(self, source: Scope, target: Scope, *, reseal: Reseals | None = None) -> int:
         return self._write(lambda writer: writer.move(source, target, reseal), source, target)
 
+    def ping(self) -> None:
+        self._database.ping()
+
     def close(self) -> None:
         self._database.close()
 

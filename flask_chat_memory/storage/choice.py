@@ -42,19 +42,14 @@ class StorageSettings(msgspec.Struct, frozen=True):
         """Tell whether it is a storage of a class."""
         return issubclass(self.storage if isinstance(self.storage, type) else type(self.storage), kind)
 
-    def make(
-        self,
-        plain: cabc.Callable[[CheckedOptions], CheckedOptions] = lambda options: options,
-        observed: cabc.Callable[[type[Storage]], type[Storage]] = lambda storage: storage,
-    ) -> Storage:
+    def make(self, plain: cabc.Callable[[CheckedOptions], CheckedOptions] = lambda options: options) -> Storage:
         """Return the site's instance, or a new one.
 
         :param plain: makes options plain that depend on the app.
-        :param observed: gives the class that is made in place of the chosen one.
         """
         if isinstance(self.storage, Storage):
             return self.storage
-        make: cabc.Callable[..., Storage] = observed(self.storage)
+        make: cabc.Callable[..., Storage] = self.storage
         return make() if self.options is None else make(plain(self.options))
 
 

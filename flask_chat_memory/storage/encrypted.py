@@ -112,6 +112,9 @@ class EncryptedStorage(Storage):
             return super().clean_up(before, pattern)
         return self._storage.clean_up(before, pattern)
 
+    def ping(self) -> None:
+        self._storage.ping()
+
     def close(self) -> None:
         if self._is_own:
             self._storage.close()

@@ -102,5 +102,8 @@ class SQLAlchemyStorage(BuiltInStorage):
         end = end_of_range(start)
         return self._database.rows(from_start if end is None else between, {"start": start, "end": end})
 
+    def ping(self) -> None:
+        self._database.ping()
+
     def close(self) -> None:
         self._database.close()

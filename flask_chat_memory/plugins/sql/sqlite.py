@@ -102,6 +102,10 @@ class SQLite(Dialect):
     def _reason(self, error: Exception) -> str | None:
         return "cannot be opened" if isinstance(error, OSError) else super()._reason(error)
 
+    def is_there(self) -> bool:
+        path = self._engine.url.database or ""
+        return not path or path.startswith("file:") or os.path.exists(path)
+
     def place(self) -> str:
         return f"the SQLite database {os.path.basename(self._engine.url.database or '')!r}"
 
