@@ -18,7 +18,6 @@ from .config import Settings
 from .documents import Documents
 from .errors import ConfigurationError
 from .errors import MissingOwner
-from .forgetting import Forgetting
 from .health import Health
 from .health import SECONDS
 from .instances import PluginInstances
@@ -33,18 +32,20 @@ from .plugins.registry import PluginsAlter
 from .pointer import close_pointers
 from .pointer import forget_visitor
 from .pointer import Pointer
+from .privacy import Privacy
 from .resolve import check
 from .short_term.chain import coverage_of
 from .signals import Announcer
 from .storage.domains import DomainStorage
 from .summaries import Summaries
+from .transfer.stores import Stores
 from .unfinished import end_failed_turns
 from .unfinished import end_refused_turns
 from .web import BLUEPRINT
 from .web import register_web
 
 
-class ChatMemory(Opening, Accounts, Forgetting):
+class ChatMemory(Opening, Accounts, Privacy):
     """Gives the chatbots of an app a memory.
 
     One object serves any number of apps and keeps nothing of a request.
@@ -171,6 +172,11 @@ class ChatMemory(Opening, Accounts, Forgetting):
             plugin = self._plugin(chatbot)
             if plugin is not None:
                 yield name, plugin
+
+    def _stores(self) -> Stores:
+        documents = self._state.documents.in_use(current_app())
+        storages = {domain: storage for storage, domains in documents for domain in domains}
+        return Stores(dict(self._server_plugins()), storages)
 
     def _counted(self, chatbot: str | None) -> cabc.Iterator[tuple[str, ChatMemoryPlugin]]:
         if chatbot is None:

@@ -90,6 +90,7 @@ FLOORS = [
         "health",
         "owner",
         "pointer",
+        "privacy",
         "web",
         "cli",
         "opening",

@@ -1,167 +1,193 @@
-"""Exports of what stores hold, and reading them."""
+"""What is stored of an owner, given to them: as lines of JSON, as Markdown, as a page."""
 
 from __future__ import annotations
 
-import io
+import html.parser
 import json
+import pathlib
+import tracemalloc
 import typing as t
 
 import pytest
 
-from flask_chat_memory.errors import ImportRefused
-from flask_chat_memory.plugins.in_memory import InMemoryPlugin
-from flask_chat_memory.plugins.records import Scope
-from flask_chat_memory.storage.in_memory import InMemoryStorage
-from flask_chat_memory.testing.clock import ManualClock
-from flask_chat_memory.testing.contracts.counting import tell
-from flask_chat_memory.testing.contracts.counting import used
-from flask_chat_memory.testing.contracts.parts import AblePlugin
-from flask_chat_memory.testing.contracts.parts import assert_same
-from flask_chat_memory.testing.contracts.parts import exchange
-from flask_chat_memory.testing.contracts.parts import OWNER
-from flask_chat_memory.testing.contracts.parts import STRANGER
-from flask_chat_memory.testing.contracts.parts import THREAD
-from flask_chat_memory.testing.contracts.restoring import rich_thread
-from flask_chat_memory.transfer.entries import End
-from flask_chat_memory.transfer.entries import Header
-from flask_chat_memory.transfer.entries import line_of
-from flask_chat_memory.transfer.export_file import read_export
-from flask_chat_memory.transfer.export_file import ThreadInFile
-from flask_chat_memory.transfer.exporting import Export
-from flask_chat_memory.transfer.stores import Stores
+from flask_chat_memory import ChatMessage
+from flask_chat_memory import ConfigurationError
+from flask_chat_memory import MissingOwner
+from flask_chat_memory import Scope
+from flask_chat_memory.plugins.records import Renewal
+from flask_chat_memory.plugins.records import Thread
+from flask_chat_memory.plugins.records import WholeThread
+from flask_chat_memory.privacy import Format
+from flask_chat_memory.testing import ManualClock
+
+from .conversations import OWNER
+from .conversations import Site
+from .five_methods import FiveMethodsPlugin
+
+NASTY = "</pre><script>alert(1)</script> ```` & `x`\n# not a heading\n```\n~~~\n<img src=x onerror=alert(2)>"
+USED = {"prompt_tokens": 10, "completion_tokens": 5}
+FORMATS: tuple[Format, ...] = ("json", "md", "html")
+OTHER = "user:10"
 
 
-@pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
+@pytest.fixture(params=["in_memory", "sqlalchemy"])
+def site(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Site:
+    stores = {"STORAGE": "file", "OPTIONS": {"threads": "many"}, "CHATBOTS": {"default": {}, "sales": {}}}
+    return Site(tmp_path, request.param, **stores)
 
 
-@pytest.fixture
-def plugin(clock: ManualClock) -> AblePlugin:
-    plugin = t.cast(AblePlugin, InMemoryPlugin({"threads": "many"}, clock=clock))
-    rich_thread(plugin, clock)
-    tell(plugin, "1", used("1"), scope=STRANGER)
-    plugin.append_messages(Scope("user:1", "support"), "other", exchange("1"))
-    return plugin
+def exported(site: Site, format: Format, owner: str = OWNER) -> str:
+    with site.app.app_context():
+        return b"".join(site.memory.export(owner, format)).decode()
 
 
-@pytest.fixture
-def stores(plugin: AblePlugin) -> Stores:
-    storage = InMemoryStorage()
-    storage.save("memory/users/@user%3a1/likes", {"text": "tea"})
-    storage.save("memory/users/@user%3a10/likes", {"text": "coffee"})
-    storage.save("site/terms", {"text": "Be kind."})
-    storage.save("conversations/@user%3a1/default/x", {"messages": []})
-    return Stores({"default": plugin, "support": plugin}, {"user_memory": storage, "site": storage})
+def fill(site: Site, owner: str = OWNER) -> None:
+    with site.app.app_context():
+        conversation = site.memory.start_conversation(owner, title=f"title {owner}.")
+        turn = conversation.turn(f"question {owner}. {NASTY}")
+        turn.record(ChatMessage("assistant", None, tool_calls=[{"id": "c", "function": {"name": f"call {owner}."}}]))
+        turn.record(ChatMessage("tool", [{"type": "text", "text": f"part {owner}."}], tool_call_id="c"))
+        answer = turn.finish(f"answer {owner}.", usage=USED, model="gpt")
+        conversation.mark(str(answer.id), 1, f"comment {owner}.")
+        conversation.regenerate().finish(f"other answer {owner}.")
+        site.memory.start_conversation(owner, "sales").turn(f"sales {owner}.").finish("fine")
+        site.memory.user_memories(owner).add(f"memory {owner}.")
+        for domain in ("summaries", "learning", "settings", "site", "facts"):
+            site.memory.storage(domain).of_owner(owner).save("x", {"note": f"{domain} {owner}."})
 
 
-def text_of(stores: Stores, **choice: t.Any) -> bytes:
-    return b"".join(Export(stores, 1_800_000_000.0, **choice).lines())
+MARKERS = [
+    *(
+        f"{kind} {OWNER}."
+        for kind in ("title", "question", "call", "part", "answer", "comment", "other answer", "sales")
+    ),
+    *(f"{kind} {OWNER}." for kind in ("memory", "summaries", "learning", "settings", "site", "facts")),
+]
 
 
-def kinds(text: bytes) -> list[str]:
-    return [json.loads(line)["kind"] for line in text.splitlines()]
+@pytest.mark.parametrize("format", FORMATS)
+def test_all_of_an_owner_and_nothing_of_another(site: Site, format: Format) -> None:
+    for owner in (OWNER, OTHER):
+        fill(site, owner)
+    text = exported(site, format)
+    assert [marker for marker in MARKERS if marker not in text] == []
+    assert OTHER not in text
+    assert "gpt" in text
 
 
-def test_all_that_stores_hold_is_exported_once(stores: Stores) -> None:
-    text = text_of(stores)
-    found = kinds(text)
-    counts = {kind: found.count(kind) for kind in dict.fromkeys(found)}
-    assert counts == {
-        "export": 1,
-        "thread": 3,
-        "mark": 2,
-        "message": 11,
-        "thread_end": 3,
-        "usage": 2,
-        "document": 3,
-        "end": 1,
-    }
-    assert json.loads(text.splitlines()[-1]) == {
-        "kind": "end",
-        "threads": 3,
-        "messages": 11,
-        "documents": 3,
-        "usage": 2,
-    }
+def test_lines_of_json_tell_what_there_is(site: Site) -> None:
+    fill(site)
+    *_, end = map(json.loads, exported(site, "json").splitlines())
+    assert (end["threads"], end["documents"]) == (2, 6)
 
 
-def test_a_thread_that_was_read_is_the_one_that_was_exported(stores: Stores, plugin: AblePlugin) -> None:
-    pieces = read_export(io.BytesIO(text_of(stores)))
-    assert isinstance(next(pieces), Header)
-    threads = {}
-    for piece in pieces:
-        if isinstance(piece, ThreadInFile):
-            threads[piece.scope, piece.whole.thread.id] = piece.whole
-            stored = plugin.load_messages(piece.scope, piece.whole.thread.id, hidden=True)
-            for _ in range(2):
-                assert_same(list(piece), stored)
-    assert len(threads) == 3
-    assert threads[OWNER, THREAD] == plugin.find_whole(OWNER, THREAD)
-    assert isinstance(piece, End)
+@pytest.mark.parametrize("format", ["md", "html"])
+def test_what_is_seen_no_more_is_marked_so(site: Site, format: Format) -> None:
+    fill(site)
+    text = exported(site, format)
+    assert text.count("no longer shown") == 4
+    assert text.index("no longer shown") < text.index(f"other answer {OWNER}.")
+    assert "good" in text
 
 
-def test_the_export_of_an_owner_holds_nothing_of_others(stores: Stores) -> None:
-    text = text_of(stores, owner="user:1")
-    lines = [json.loads(line) for line in text.splitlines()]
-    assert lines[0]["owner"] == "user:1"
-    assert {line["owner"] for line in lines if "owner" in line} == {"user:1"}
-    assert [line["key"] for line in lines if line["kind"] == "document"] == ["memory/users/@user%3a1/likes"]
-    assert {line["chatbot"] for line in lines if line["kind"] == "thread"} == {"default", "support"}
+class Page(html.parser.HTMLParser):
+    """What a browser makes of a page: its tags, and its texts."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.texts: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        assert not [name for name, _ in attrs if name.startswith("on") or name in ("src", "href")]
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
 
 
-def test_the_export_of_a_chatbot_holds_nothing_of_others(stores: Stores) -> None:
-    lines = [json.loads(line) for line in text_of(stores, chatbot="support").splitlines()]
-    assert [line["id"] for line in lines if line["kind"] == "thread"] == ["other"]
-    assert "document" not in kinds(text_of(stores, chatbot="support"))
+def test_the_page_shows_text_word_for_word_and_runs_nothing(site: Site) -> None:
+    fill(site)
+    text = exported(site, "html")
+    page = Page(text)
+    assert not {"script", "img", "link", "iframe", "form"} & page.tags
+    assert f"\nquestion {OWNER}. {NASTY}" in page.texts
+    assert "default-src 'none'" in text
+    assert text.startswith("<!doctype html>") and text.endswith("</html>\n")
 
 
-def test_a_thread_that_changes_begins_again(stores: Stores, plugin: AblePlugin) -> None:
-    entries = iter(Export(stores, 1.0, owner="user:10"))
-    taken = [next(entries) for _ in range(3)]
-    plugin.append_messages(STRANGER, THREAD, exchange("2"))
-    text = b"".join(map(line_of, [*taken, *entries]))
-    assert kinds(text).count("thread") == 2
-    assert kinds(text).count("thread_end") == 1
-    [thread] = [
-        [message.text for message in piece]
-        for piece in read_export(io.BytesIO(text))
-        if isinstance(piece, ThreadInFile)
-    ]
-    assert thread == ["question 1", "answer 1", "question 2", "answer 2"]
+def test_markdown_keeps_what_was_written_in_fences(site: Site) -> None:
+    fill(site)
+    text = exported(site, "md")
+    assert f"`````text\nquestion {OWNER}. {NASTY}\n`````\n" in text
 
 
-def test_what_was_cut_off_is_refused_at_its_end(stores: Stores) -> None:
-    text = text_of(stores)
-    for end in [0, 1, *range(50, len(text), 97), len(text) - 1]:
-        with pytest.raises(ImportRefused, match="cut off|no export"):
-            list(read_export(io.BytesIO(text[:end])))
+def test_an_unfinished_answer_is_shown_as_far_as_it_came(site: Site) -> None:
+    turn = site.start().turn("hello")
+    plugin = site.plugin
+    plugin.renew_turns([Renewal(Scope(OWNER), str(turn.thread_id), turn.id, "so far")], plugin.clock() + 30)
+    assert "so far" in exported(site, "md")
 
 
-CHANGES: dict[str, tuple[bytes, bytes, str]] = {
-    "no header": (b'"kind":"export"', b'"kind":"usage"', "line 1"),
-    "another format": (b'"format":"flask-chat-memory"', b'"format":"other"', "no export"),
-    "a newer version": (b'"version":1', b'"version":2', "version 2"),
-    "a text that was changed": (b"answer 2b", b"answer 2c", "as it was exported"),
-    "a role": (b'"role":"assistant"', b'"role":"nobody"', "no message"),
-    "an id": (b'"id":"thread-1"', b'"id":""', "no id of a thread"),
-    "an owner": (b'"owner":"user:1"', b'"owner":""', "owner"),
-    "a mark": (b'"rating":1', b'"rating":5', "no line of an export"),
-    "lines": (b'"visible":[[1,', b'"visible":[[3,', "no lines of a thread"),
-    "an unknown kind": (b'"kind":"thread"', b'"kind":"threat"', "no line of an export"),
-    "a sequence": (b'"sequence":2,', b'"sequence":1,', "do not ascend"),
-}
+@pytest.mark.parametrize("format", FORMATS)
+def test_of_somebody_unknown_there_is_nothing(site: Site, format: Format) -> None:
+    text = exported(site, format, "user:unknown")
+    assert "0" in text
+    assert site.start("user:unknown").thread_id is not None
+    assert len(text) < 3000
 
 
-@pytest.mark.parametrize("change", CHANGES)
-def test_what_is_no_export_is_refused(stores: Stores, change: str) -> None:
-    old, new, match = CHANGES[change]
-    text = text_of(stores, owner="user:1", chatbot="default")
-    assert old in text
-    with pytest.raises(ImportRefused, match=match):
-        list(read_export(io.BytesIO(text.replace(old, new))))
+def test_what_has_expired_is_not_in_it(tmp_path: pathlib.Path) -> None:
+    site = Site(tmp_path, "sqlalchemy")
+    site.plugin.clock = ManualClock()
+    site.start().turn("long ago").finish("fine")
+    site.plugin.clock.advance(31 * 86400)
+    assert "long ago" not in exported(site, "json")
 
 
-def test_names_that_are_not_known_yet_are_passed_over(stores: Stores) -> None:
-    text = text_of(stores).replace(b'"kind":"export"', b'"kind":"export","colour":"red"')
-    assert len(list(read_export(io.BytesIO(text)))) == 10
+def test_a_thread_that_changes_while_it_is_written_is_there_as_it_is_at_last(tmp_path: pathlib.Path) -> None:
+    site = Site(tmp_path)
+    conversation = site.start()
+    conversation.turn("first").finish("fine")
+    with site.app.app_context():
+        pieces = site.memory.export(OWNER, "md")
+        begun = [next(pieces), next(pieces)]
+        conversation.turn("second").finish("fine")
+        text = b"".join([*begun, *pieces]).decode()
+    assert "has changed meanwhile" in text
+    assert text.rindex("second") > text.rindex("first") > text.index("has changed meanwhile")
+
+
+@pytest.mark.parametrize("owner", ["", None, "x" * 256])
+def test_nobody_has_no_export(site: Site, owner: t.Any) -> None:
+    with site.app.app_context(), pytest.raises(MissingOwner):
+        site.memory.export(owner)
+
+
+def test_an_export_that_cannot_be_made_is_refused_at_once(site: Site, tmp_path: pathlib.Path) -> None:
+    with site.app.app_context(), pytest.raises(ConfigurationError, match="no format 'pdf'"):
+        site.memory.export(OWNER, t.cast(Format, "pdf"))
+    other = Site(tmp_path, FiveMethodsPlugin)
+    with other.app.app_context(), pytest.raises(ConfigurationError, match="lacks"):
+        other.memory.export(OWNER)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_memory_does_not_grow_with_the_thread(tmp_path: pathlib.Path, format: Format) -> None:
+    site = Site(tmp_path, "sqlalchemy")
+    count = 10_000
+    thread = Thread(id="t", created_at=1.0, last_activity=site.plugin.clock(), messages=count)
+    messages = (
+        ChatMessage("user" if number % 2 else "assistant", "x" * 500, id=f"m{number}").numbered(number)
+        for number in range(1, count + 1)
+    )
+    site.plugin.restore_thread(Scope(OWNER), WholeThread(thread=thread, sequence=count, current=True), list(messages))
+    with site.app.app_context():
+        pieces = site.memory.export(OWNER, format)
+        tracemalloc.start()
+        size = sum(map(len, pieces))
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert size > count * 500
+    assert peak < 3_000_000
