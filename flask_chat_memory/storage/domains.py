@@ -114,6 +114,11 @@ class DomainStorage(Storage):
                 bool(self._storage.delete(key)) for key in builtins.list(self._storage.list(f"{self._folder}/*"))
             )
 
+    def count(self) -> int:
+        """Return how many documents are in the folder, also those whose names cannot be listed."""
+        with StorageErrors():
+            return len(builtins.list(self._storage.list(f"{self._folder}/*")))
+
     def ping(self) -> None:
         with StorageErrors():
             self._storage.ping()

@@ -13,15 +13,18 @@ import datetime as dt
 import hashlib
 import logging
 import os
+import threading
 
 import msgspec
 
 from ...disk import files as disk
 from ...disk.files import DiskErrors
+from ...disk.locks import Locks
 from ...errors import CorruptRecord
 from ...events import log_event
 from ...message import ChatMessage
 from ..abilities import CountsUsage
+from ..base import Clock
 from ..counting import COUNTED
 from ..counting import Counts
 from ..counting import counts_of
@@ -29,11 +32,13 @@ from ..counting import day_of
 from ..counting import plus
 from ..counting import select_days
 from ..counting import usage_day
+from ..records import FORGOTTEN
 from ..records import Scope
 from ..records import UsageDay
 from .blocks import Blocks
 from .lines import UNREADABLE
 from .names import Names
+from .names import scope_name
 
 logger = logging.getLogger(__name__)
 
@@ -121,6 +126,41 @@ def _add(path: str, line: bytes, digest: str) -> None:
     _replace(path, b"".join([_encode(sums), b"\n", *lines[-ANSWERS_KEPT:], line]))
 
 
+def forget(names: Names, scope: Scope, nobody: Scope, now: float) -> int:
+    """Add a ledger to that of nobody and remove it; who calls this holds the locks of both scopes.
+
+    It is put aside first: what a crash has left there was added if the other ledger tells its digest.
+
+    :return: how many lines it had.
+    """
+    source, target = names.usage(scope), names.usage(nobody)
+    aside = f"{source}.forgotten"
+    lines: set[tuple[str, str]] = set()
+    # Twice: the first time may only end what was interrupted.
+    for _ in range(2):
+        if not os.path.exists(aside):
+            read(names, scope)
+            try:
+                os.rename(source, aside)
+            except FileNotFoundError:
+                break
+        data = disk.read_file(aside) or b""
+        ledger = _sums(data[: data.rfind(b"\n") + 1], aside)
+        lines |= {(day, model) for day, models in ledger.days.items() for model in models}
+        told = disk.read_file(target) or _encode(Ledger(nobody.owner, nobody.chatbot)) + b"\n"
+        digest = hashlib.blake2b(data, digest_size=16).hexdigest()
+        if f'"answer":"{digest}"'.encode() not in told:
+            sums = _sums(told, target)
+            for day, models in ledger.days.items():
+                sums.add(Spent(day=day, models=models))
+            note = _encode(Spent(answer=digest, day=day_of(now), models={}))
+            notes = [*told.splitlines()[1:][-ANSWERS_KEPT:], note]
+            _replace(target, b"\n".join([_encode(sums), *notes, b""]))
+        os.unlink(aside)
+        disk.sync_folder(os.path.dirname(aside))
+    return len(lines)
+
+
 def _sums(data: bytes, path: str) -> Ledger:
     """Add up the lines of a ledger."""
     sums, _, lines = data.partition(b"\n")
@@ -159,7 +199,10 @@ class FileUsage(CountsUsage, abc.ABC):
     """The ability, for the plugin whose folder this is."""
 
     _names: Names
+    _locks: Locks
     _errors: DiskErrors
+    lock: threading.RLock
+    clock: Clock
 
     def list_usage(self, scope: Scope, *, since: dt.date | None = None, until: dt.date | None = None) -> list[UsageDay]:
         with self._errors:
@@ -170,3 +213,8 @@ class FileUsage(CountsUsage, abc.ABC):
             for model in models
         ]
         return select_days(days, since, until)
+
+    def forget_usage(self, scope: Scope) -> int:
+        nobody = Scope(FORGOTTEN, scope.chatbot)
+        with self._errors, self._locks.hold(self.lock, scope_name(scope), scope_name(nobody)):
+            return forget(self._names, scope, nobody, self.clock())

@@ -15,6 +15,7 @@ from ..counting import NOTHING
 from ..counting import plus
 from ..counting import select_days
 from ..counting import usage_day
+from ..records import FORGOTTEN
 from ..records import Scope
 from ..records import UsageDay
 
@@ -37,6 +38,13 @@ class Ledger:
     def scopes(self) -> list[Scope]:
         return list(self._counts)
 
+    def forget(self, scope: Scope) -> int:
+        forgotten = self._counts.pop(scope, {})
+        for place, counts in forgotten.items():
+            nobody = self._counts.setdefault(Scope(FORGOTTEN, scope.chatbot), {})
+            nobody[place] = plus(nobody.get(place, NOTHING), counts)
+        return len(forgotten)
+
     def days(self, scope: Scope) -> list[UsageDay]:
         return [usage_day(scope.chatbot, *place, counts) for place, counts in self._counts.get(scope, {}).items()]
 
@@ -50,3 +58,7 @@ class InMemoryUsage(CountsUsage):
     def list_usage(self, scope: Scope, *, since: dt.date | None = None, until: dt.date | None = None) -> list[UsageDay]:
         with self.lock:
             return select_days(self._ledger.days(scope), since, until)
+
+    def forget_usage(self, scope: Scope) -> int:
+        with self.lock:
+            return self._ledger.forget(scope)
