@@ -135,13 +135,17 @@ class ChatMemory(Opening, Accounts, Privacy):
         """
         return self._state.documents.of_domain(current_app(), domain)
 
-    def _current_owner(self) -> str:
+    def current_owners(self) -> list[str]:
         if not flask.has_request_context():
-            raise ConfigurationError("outside of a request, name the owner: user_memories(owner)")
-        owner = self._pointer(known_owner(self._owner_loader), next(iter(self.settings.chatbots))).owner
-        if owner is None:
+            raise ConfigurationError("outside of a request, nobody visits; name the owner")
+        pointer = self._pointer(known_owner(self._owner_loader), next(iter(self.settings.chatbots)))
+        return [owner for owner in (pointer.owner, pointer.left_anonymous) if owner is not None]
+
+    def _current_owner(self) -> str:
+        owners = self.current_owners()
+        if not owners:
             raise MissingOwner("nothing was stored for this visitor yet, so nothing can be remembered")
-        return owner
+        return owners[0]
 
     def _announcer(self) -> Announcer:
         return Announcer(current_app())

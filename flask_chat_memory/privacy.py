@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import collections
 import collections.abc as cabc
 import time
 import typing as t
@@ -10,6 +11,7 @@ import typing as t
 from .errors import ConfigurationError
 from .forgetting import Forgetting
 from .plugins.records import Scope
+from .pointer import forget_visitor
 from .transfer.exporting import Export
 from .transfer.readable import HTML
 from .transfer.readable import Markdown
@@ -25,6 +27,25 @@ class Privacy(Forgetting, abc.ABC):
     @abc.abstractmethod
     def _stores(self) -> Stores:
         """Return the plugins and storages of the current app."""
+
+    @abc.abstractmethod
+    def current_owners(self) -> list[str]:
+        """Return who the current visitor is, and who they were before a login as long as threads wait to be adopted.
+
+        :return: nobody for a visitor for whom nothing was stored yet.
+        :raises ConfigurationError: outside of a request.
+        """
+
+    def forget_visitor(self) -> dict[str, int]:
+        """Do with the current visitor what :meth:`forget` does with an owner, and drop what the session tells of them.
+
+        A user stays logged in.
+        """
+        counts: collections.Counter[str] = collections.Counter()
+        for owner in self.current_owners():
+            counts.update(self.forget(owner))
+        forget_visitor()
+        return dict(counts)
 
     def export(self, owner: str, format: Format = "json") -> cabc.Iterator[bytes]:
         """Return all that is stored of an owner, piece by piece: conversations, documents of all domains, usage.
