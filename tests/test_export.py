@@ -53,7 +53,7 @@ def fill(site: Site, owner: str = OWNER) -> None:
         site.memory.start_conversation(owner, "sales").turn(f"sales {owner}.").finish("fine")
         site.memory.user_memories(owner).add(f"memory {owner}.")
         for domain in ("summaries", "learning", "settings", "site", "facts"):
-            site.memory.storage(domain).of_owner(owner).save("x", {"note": f"{domain} {owner}."})
+            site.memory.storage(domain).of_owner(owner).save("x", {"note": f"{domain} {owner}.", "<i>`name`</i>": 1})
 
 
 MARKERS = [
@@ -111,7 +111,7 @@ def test_the_page_shows_text_word_for_word_and_runs_nothing(site: Site) -> None:
     fill(site)
     text = exported(site, "html")
     page = Page(text)
-    assert not {"script", "img", "link", "iframe", "form"} & page.tags
+    assert not {"i", "script", "img", "link", "iframe", "form"} & page.tags
     assert f"\nquestion {OWNER}. {NASTY}" in page.texts
     assert "default-src 'none'" in text
     assert text.startswith("<!doctype html>") and text.endswith("</html>\n")

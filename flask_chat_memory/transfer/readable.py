@@ -5,11 +5,13 @@ from __future__ import annotations
 import abc
 import collections.abc as cabc
 import re
+import urllib.parse
 
 import markupsafe
 import msgspec
 
 from ..message import timestamp
+from ..storage.domains import OWNER
 from .entries import DocumentEntry
 from .entries import End
 from .entries import Entry
@@ -128,7 +130,10 @@ class Readable(abc.ABC):
         yield from self._enter(DOMAINS.get(entry.domain, entry.domain))
         text = entry.document.get("text")
         rest = {name: value for name, value in entry.document.items() if name != "text" or not isinstance(text, str)}
-        yield self.said("Document", {"Key": entry.key, "More": _json(rest) if rest else None}, text)
+        facts = {name: value if isinstance(value, str) else _json(value) for name, value in rest.items() if value != []}
+        # The name of the document, without the owner's.
+        name = urllib.parse.unquote(entry.key.partition(f"/{OWNER}")[2].partition("/")[2])
+        yield self.said("Document", {"Name": name or entry.key, **facts}, text)
 
     @abc.abstractmethod
     def begin(self, title: str) -> str:
@@ -160,7 +165,7 @@ class Markdown(Readable):
         return f"{'#' * level} {shown}\n\n"
 
     def facts(self, facts: Facts) -> str:
-        lines = [f"- {name}: {_quoted(str(value))}\n" for name, value in facts.items() if value is not None]
+        lines = [f"- {_named(name)}: {_quoted(str(value))}\n" for name, value in facts.items() if value is not None]
         return "".join(lines) + "\n" if lines else ""
 
     def said(self, who: str, facts: Facts, text: object) -> str:
@@ -187,7 +192,7 @@ class HTML(Readable):
 
     def facts(self, facts: Facts) -> str:
         shown = [
-            f'<div><dt>{name}</dt><dd dir="auto">{markupsafe.escape(value)}</dd></div>\n'
+            f'<div><dt>{markupsafe.escape(name)}</dt><dd dir="auto">{markupsafe.escape(value)}</dd></div>\n'
             for name, value in facts.items()
             if value is not None
         ]
@@ -224,6 +229,11 @@ def _quoted(text: str) -> str:
     fence = "`" * (1 + max((len(run) for run in re.findall("`+", line)), default=0))
     space = " " if line.startswith("`") or line.endswith("`") else ""
     return f"{fence}{space}{line}{space}{fence}" if line else "(nothing)"
+
+
+def _named(name: str) -> str:
+    """Return the name of a fact, which a document may have chosen."""
+    return name if re.fullmatch(r"\w[\w ]*", name) else _quoted(name)
 
 
 def _json(value: object) -> str:
