@@ -13,6 +13,7 @@ import datetime as dt
 import hashlib
 import logging
 import os
+import secrets
 import threading
 
 import msgspec
@@ -141,6 +142,8 @@ def forget(names: Names, scope: Scope, nobody: Scope, now: float) -> int:
         if not os.path.exists(aside):
             read(names, scope)
             try:
+                # By which it differs from whatever was put aside before.
+                _add(source, _note(secrets.token_hex(16), now), "")
                 os.rename(source, aside)
             except FileNotFoundError:
                 break
@@ -153,12 +156,16 @@ def forget(names: Names, scope: Scope, nobody: Scope, now: float) -> int:
             sums = _sums(told, target)
             for day, models in ledger.days.items():
                 sums.add(Spent(day=day, models=models))
-            note = _encode(Spent(answer=digest, day=day_of(now), models={}))
-            notes = [*told.splitlines()[1:][-ANSWERS_KEPT:], note]
-            _replace(target, b"\n".join([_encode(sums), *notes, b""]))
+            notes = told.splitlines(keepends=True)[1:][-ANSWERS_KEPT:]
+            _replace(target, b"".join([_encode(sums), b"\n", *notes, _note(digest, now)]))
         os.unlink(aside)
         disk.sync_folder(os.path.dirname(aside))
     return len(lines)
+
+
+def _note(answer: str, now: float) -> bytes:
+    """Return a line that counts nothing."""
+    return _encode(Spent(answer=answer, day=day_of(now), models={})) + b"\n"
 
 
 def _sums(data: bytes, path: str) -> Ledger:
