@@ -38,11 +38,13 @@ from .short_term.chain import coverage_of
 from .signals import Announcer
 from .storage.domains import DomainStorage
 from .summaries import Summaries
-from .transfer.stores import Stores
 from .unfinished import end_failed_turns
 from .unfinished import end_refused_turns
 from .web import BLUEPRINT
 from .web import register_web
+
+if t.TYPE_CHECKING:
+    from .transfer.stores import Stores
 
 
 class ChatMemory(Opening, Accounts, Privacy):
@@ -178,6 +180,8 @@ class ChatMemory(Opening, Accounts, Privacy):
                 yield name, plugin
 
     def _stores(self) -> Stores:
+        from .transfer.stores import Stores
+
         documents = self._state.documents.in_use(current_app())
         storages = {domain: storage for storage, domains in documents for domain in domains}
         return Stores(dict(self._server_plugins()), storages)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import concurrent.futures
 import threading
 import time
 import typing as t
@@ -12,12 +11,16 @@ from .plugins.base import ChatMemoryPlugin
 from .plugins.forks import rest_in_forks
 from .storage.base import Storage
 
+if t.TYPE_CHECKING:
+    import concurrent.futures
+
+    Answer = concurrent.futures.Future[float]
+    """The seconds that an answer took."""
+
 SECONDS = 2.0
 """That a store has to answer."""
 
 Store = ChatMemoryPlugin | Storage
-Answer = concurrent.futures.Future[float]
-"""The seconds that an answer took."""
 
 
 class Health:
@@ -64,6 +67,9 @@ class Health:
 
 
 def _ask(store: Store) -> Answer:
+    # Imported on first use, for it takes a while.
+    import concurrent.futures
+
     answer: Answer = concurrent.futures.Future()
 
     def ping() -> None:

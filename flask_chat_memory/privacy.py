@@ -12,11 +12,9 @@ from .errors import ConfigurationError
 from .forgetting import Forgetting
 from .plugins.records import Scope
 from .pointer import forget_visitor
-from .transfer.exporting import Export
-from .transfer.readable import HTML
-from .transfer.readable import Markdown
-from .transfer.stores import movable
-from .transfer.stores import Stores
+
+if t.TYPE_CHECKING:
+    from .transfer.stores import Stores
 
 Format = t.Literal["json", "md", "html"]
 
@@ -57,6 +55,12 @@ class Privacy(Forgetting, abc.ABC):
         :raises MissingOwner: without an owner.
         :raises ConfigurationError: for another format, and if a plugin cannot give its threads away.
         """
+        # Imported on first use: a process that exports nothing does not wait for it.
+        from .transfer.exporting import Export
+        from .transfer.readable import HTML
+        from .transfer.readable import Markdown
+        from .transfer.stores import movable
+
         entries = Export(self._stores(), time.time(), owner=Scope(owner).owner)
         for plugin in self._stores().plugins.values():
             movable(plugin)
