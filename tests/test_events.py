@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import collections.abc as cabc
 import contextlib
 import logging
@@ -10,6 +11,7 @@ import typing as t
 
 import pytest
 
+import flask_chat_memory
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import InvalidMessage
 from flask_chat_memory import StorageError
@@ -26,6 +28,11 @@ from .redis_servers import remove_keys
 logger = logging.getLogger("flask_chat_memory.tests")
 CONTENT = "swordfish"
 """In everything that a visitor or a model says."""
+FACTS = {
+    "chatbot", "plugin", "signal", "endpoint", "thread_id", "turn_id", "answer_id", "turns", "attempt", "places",
+    "tokens_over", "workers", "key",
+}  # fmt: skip
+"""What events tell: those of the table in docs/observability.md."""
 KEY = "ZXhhbXBsZSBvZiB0aGUgZG9jcywgbm90IGEga2V5ISE="
 
 
@@ -118,6 +125,34 @@ def test_a_document_that_cannot_be_read_is_named_and_not_quoted(
         assert site.memory.user_memories("user:1").list() == []
     assert "memory/users/" in everything.text
     assert CONTENT not in everything.text
+
+
+def calls() -> cabc.Iterator[tuple[str, ast.Call]]:
+    """Every call of a method or function in the package, with its file."""
+    folder = pathlib.Path(flask_chat_memory.__file__).parent
+    for path in sorted(folder.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call):
+                yield str(path.relative_to(folder)), node
+
+
+def test_whoever_logs_does_so_in_constant_words() -> None:
+    levels = {"debug", "info", "warning", "error", "exception", "critical", "log"}
+    events = 0
+    for path, call in calls():
+        called = ast.unparse(call.func)
+        owner, _, method = called.rpartition(".")
+        assert not (method in levels and owner.rpartition(".")[2] in ("logger", "_log", "logging")) or (
+            path == "events.py"
+        ), f"{path}: {called}"
+        if called == "log_event":
+            events += 1
+            message = ast.unparse(call.args[2])
+            is_constant = isinstance(call.args[2], ast.Constant) or message == "message"
+            assert is_constant, f"{path}: {message}"
+            names = {keyword.arg for keyword in call.keywords} - {None}
+            assert names <= FACTS, f"{path}: {names - FACTS}"
+    assert events > 30
 
 
 def test_an_event_has_a_constant_message_and_its_facts_twice(everything: pytest.LogCaptureFixture) -> None:
