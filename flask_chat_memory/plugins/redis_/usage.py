@@ -65,9 +65,10 @@ class RedisUsage(RedisCalls, CountsUsage, abc.ABC):
                 break
             pairs = map(bytes.decode, frozen)
             fields = dict(zip(pairs, pairs, strict=True))
-            token = fields.pop(_TOKEN)
-            lines |= {(day, model) for day, _, model in (field.split(" ", 2) for field in fields)}
-            told = {"token": token, "fields": [text for pair in fields.items() for text in pair]}
+            token = fields[_TOKEN]
+            counts = {field: number for field, number in fields.items() if " " in field}
+            lines |= {(day, model) for day, _, model in (field.split(" ", 2) for field in counts)}
+            told = {"token": token, "fields": [text for pair in counts.items() for text in pair]}
             self._server.run(scripts.ADD_USAGE, nobody, told, repeatable=True)
             self._server.run(scripts.THAW_USAGE, index, {"token": token}, repeatable=True)
         return len(lines)
