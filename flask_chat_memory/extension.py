@@ -38,6 +38,7 @@ from .short_term.chain import coverage_of
 from .signals import Announcer
 from .storage.domains import DomainStorage
 from .summaries import Summaries
+from .transfer.stores import Stores
 from .unfinished import end_failed_turns
 from .unfinished import end_refused_turns
 from .web import BLUEPRINT
@@ -178,6 +179,10 @@ class ChatMemory(Opening, Accounts, Privacy):
             plugin = self._plugin(chatbot)
             if plugin is not None:
                 yield name, plugin
+
+    def stores(self) -> Stores:
+        """Return the plugins and storages of the current app, for who moves what is in them."""
+        return self._stores()
 
     def _stores(self) -> Stores:
         from .transfer.stores import Stores

@@ -8,7 +8,7 @@ import typing as t
 
 import click
 
-COMMANDS = ("plugins", "forget")
+COMMANDS = ("plugins", "export", "import", "copy", "rewrap", "forget")
 """In the order of their help. Each has a module of its name, with ``_`` after a keyword of Python."""
 
 

@@ -1,4 +1,4 @@
-"""The contract of a storage of documents: five required operations, and four over them."""
+"""The contract of a storage of documents: five required operations, and five over them."""
 
 from __future__ import annotations
 
@@ -68,6 +68,21 @@ class Storage(abc.ABC):
                 plain_document(document)
                 return False
             self.save(key, document)
+            return True
+
+    def exchange(self, key: str, document: cabc.Mapping[str, t.Any], other: cabc.Mapping[str, t.Any]) -> bool:
+        """Store another document under the key if this one is there, in one step; tell whether it did.
+
+        A storage that keeps the time of a document keeps that of the first. Of threads of this process alone here, as
+        :meth:`create`.
+
+        :raises ValueError, InvalidDocument, StorageError: as :meth:`save`.
+        """
+        with _creating.lock:
+            if self.load(key) != plain_document(document):
+                plain_document(other)
+                return False
+            self.save(key, other)
             return True
 
     @abc.abstractmethod

@@ -30,6 +30,7 @@ from ..counting import COUNTED
 from ..counting import Counts
 from ..counting import counts_of
 from ..counting import day_of
+from ..counting import numbers_of
 from ..counting import plus
 from ..counting import select_days
 from ..counting import usage_day
@@ -83,9 +84,37 @@ def read(names: Names, scope: Scope) -> Ledger:
 
     :raises CorruptRecord: if it cannot be read.
     """
-    path = names.usage(scope)
+    return _read(names.usage(scope)) or Ledger(scope.owner, scope.chatbot)
+
+
+def _read(path: str) -> Ledger | None:
     data = disk.read_file(path)
-    return Ledger(scope.owner, scope.chatbot) if data is None else _sums(data[: data.rfind(b"\n") + 1], path)
+    return None if data is None else _sums(data[: data.rfind(b"\n") + 1], path)
+
+
+def read_all(names: Names) -> cabc.Iterator[Ledger]:
+    """Yield the ledgers of all scopes; what cannot be read is logged and passed over."""
+    for path in names.all_usage():
+        try:
+            ledger = _read(path)
+        except CorruptRecord as error:
+            log_event(logger, logging.ERROR, "a ledger is passed over", error)
+            continue
+        if ledger is not None:
+            yield ledger
+
+
+def put(names: Names, scope: Scope, days: cabc.Iterable[UsageDay]) -> None:
+    """Let the sums of these days and models be these; who calls this holds the lock of the scope.
+
+    :raises CorruptRecord: if the ledger cannot be read.
+    """
+    ledger = read(names, scope)
+    for day in days:
+        ledger.days.setdefault(day.day.isoformat(), {})[day.model or ""] = _numbers(numbers_of(day))
+    path = names.usage(scope)
+    disk.make_folder(os.path.dirname(path))
+    _replace(path, _encode(ledger) + b"\n")
 
 
 def add(

@@ -38,28 +38,20 @@ class InMemoryRestoring(Appending, InMemoryUsage, RestoresThreads, RestoresUsage
                 live=tuple(stored.live.values()),
             )
 
-    def restore_thread(self, scope: Scope, whole: WholeThread, messages: cabc.Iterable[ChatMessage]) -> None:
-        thread = whole.thread
-        check_append(thread.id, None)
-        stored = StoredThread(
-            thread.last_activity,
-            messages=copies_of(messages),
-            sequence=whole.sequence,
-            keys=dict(whole.keys),
-            live={live.turn: live for live in whole.live},
-            lines=whole.lines,
-            marks=dict(whole.marks),
-            tokens=thread.tokens,
-            description=ThreadChanges(
-                title=thread.title,
-                pinned=thread.pinned,
-                archived=thread.archived,
-                configuration=thread.configuration,
-            ),
-        )
-        stored.created_at = thread.created_at
+    def restore_thread(
+        self,
+        scope: Scope,
+        whole: WholeThread,
+        messages: cabc.Iterable[ChatMessage],
+        *,
+        instead_of: WholeThread | None = None,
+    ) -> bool:
+        check_append(whole.thread.id, None)
         with self.lock:
-            self._threads.restore(scope, thread.id, stored, whole.current)
+            if instead_of is not None and self.find_whole(scope, whole.thread.id) != instead_of:
+                return False
+            self._threads.restore(scope, whole.thread.id, _stored(whole, messages), whole.current)
+            return True
 
     def usage_scopes(self) -> cabc.Iterator[Scope]:
         with self.lock:
@@ -70,3 +62,25 @@ class InMemoryRestoring(Appending, InMemoryUsage, RestoresThreads, RestoresUsage
         with self.lock:
             for day in days:
                 self._ledger.put(scope, day.day.isoformat(), day.model or "", numbers_of(day))
+
+
+def _stored(whole: WholeThread, messages: cabc.Iterable[ChatMessage]) -> StoredThread:
+    thread = whole.thread
+    stored = StoredThread(
+        thread.last_activity,
+        messages=copies_of(messages),
+        sequence=whole.sequence,
+        keys=dict(whole.keys),
+        live={live.turn: live for live in whole.live},
+        lines=whole.lines,
+        marks=dict(whole.marks),
+        tokens=thread.tokens,
+        description=ThreadChanges(
+            title=thread.title,
+            pinned=thread.pinned,
+            archived=thread.archived,
+            configuration=thread.configuration,
+        ),
+    )
+    stored.created_at = thread.created_at
+    return stored

@@ -43,6 +43,8 @@ class RedisUsage(RedisCalls, CountsUsage, abc.ABC):
         found = iter(self._server.run(scripts.USAGE, self._index(scope), {}, repeatable=True))
         counts: dict[tuple[str, str], dict[str, int]] = {}
         for field, number in zip(found, found, strict=True):
+            if field in (b"owner", b"chatbot"):
+                continue
             try:
                 day, name, model = field.decode().split(" ", 2)
                 counts.setdefault((day, model), {})[name] = int(number)
@@ -68,7 +70,8 @@ class RedisUsage(RedisCalls, CountsUsage, abc.ABC):
             token = fields[_TOKEN]
             counts = {field: number for field, number in fields.items() if " " in field}
             lines |= {(day, model) for day, _, model in (field.split(" ", 2) for field in counts)}
-            told = {"token": token, "fields": [text for pair in counts.items() for text in pair]}
+            whose = {"owner": FORGOTTEN, "chatbot": scope.chatbot}
+            told = {**whose, "token": token, "fields": [text for pair in counts.items() for text in pair]}
             self._server.run(scripts.ADD_USAGE, nobody, told, repeatable=True)
             self._server.run(scripts.THAW_USAGE, index, {"token": token}, repeatable=True)
         return len(lines)
