@@ -145,6 +145,8 @@ class ChatMemory(Opening, Accounts, Privacy):
         return [owner for owner in (pointer.owner, pointer.left_anonymous) if owner is not None]
 
     def _current_owner(self) -> str:
+        if not flask.has_request_context():
+            raise ConfigurationError("outside of a request, name the owner: user_memories(owner)")
         owners = self.current_owners()
         if not owners:
             raise MissingOwner("nothing was stored for this visitor yet, so nothing can be remembered")
