@@ -98,6 +98,9 @@ class RedisStorage(BuiltInStorage):
                 count += self._server.run(_CLEAN_UP, index, given, repeatable=False)
         return count
 
+    def ping(self) -> None:
+        self._server.ping(self._prefix)
+
     def close(self) -> None:
         self._server.close()
 
