@@ -134,7 +134,7 @@ def stored_turn(
     if appended.sequence == 1:
         titles.give(turn, place)
     if summarising is not None:
-        summarising.follow(turn, place)
+        summarising.follow(turn, place, begins=appended.sequence == 1)
     return turn
 
 

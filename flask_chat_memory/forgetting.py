@@ -13,6 +13,7 @@ from .plugins.records import Scope
 from .signals import Announce
 from .signals import thread_deleted
 from .storage.domains import DomainStorage
+from .summaries import Summaries
 
 THREADS = "conversation"
 
@@ -58,6 +59,15 @@ class Forgetting(abc.ABC):
         for domain, storage in owned.items():
             counts[domain] = counts.get(domain, 0) + storage.delete_all()
         return counts
+
+    def purge_summaries(self) -> int:
+        """Delete the summaries of all threads that are gone, by expiry, a purge or their number; return how many.
+
+        All threads are gone through: do it in the background, after a purge of the threads. It can be repeated.
+        """
+        if self.settings.storages["summaries"] is None:
+            return 0
+        return Summaries(self.storage("summaries")).purge(dict(self._server_plugins()))
 
     def _delete(self, plugin: ChatMemoryPlugin, scope: Scope, thread_id: str) -> None:
         if plugin.delete_thread(scope, thread_id):

@@ -234,7 +234,7 @@ def test_ranges_of_summaries_have_no_gap_and_no_overlap(texts: list[str], seed: 
         question = ChatMessage("user", text, turn=turn, id=id)
         answer = ChatMessage("assistant", text, turn=turn, id=f"{id}a", status="complete")
         plugin.append_messages(place.scope, place.thread_id, [question, answer])
-        summarising._make_quietly(place, 20)
+        summarising.make(place, 20)
         t.cast(ManualClock, plugin.clock).advance(700)
         summary = summaries.holding(place)
         if summary is not None:

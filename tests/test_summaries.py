@@ -454,9 +454,10 @@ def test_a_thread_that_the_site_has_written_anew_has_no_summary(plain: Site) -> 
     assert names_of(plain) == []
 
 
-def test_what_was_trimmed_stays_in_the_summary(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("plugin", ["in_memory", "sqlalchemy"])
+def test_a_summary_goes_with_all_that_it_covers(tmp_path: pathlib.Path, plugin: str) -> None:
     chain = [{"type": "hierarchical", "summary_threshold": 50, "recent": 2}]
-    site = make_site(tmp_path, OPTIONS={"max_messages": 6}, SHORT_TERM=chain)
+    site = make_site(tmp_path, plugin, OPTIONS={"max_messages": 6}, SHORT_TERM=chain)
     model = Model()
 
     @site.memory.summarizer
@@ -465,13 +466,125 @@ def test_what_was_trimmed_stays_in_the_summary(tmp_path: pathlib.Path) -> None:
             raise ConnectionError
         return model(previous, messages)
 
-    site.memory.fact_extractor(lambda facts, messages: ["Ann likes tea"])
+    conversation = site.start()
+    talk(conversation, *range(3))
+    assert summary_of(conversation).last == 2 and conversation.history()[0].sequence == 1
+    talk(conversation, 3)
+    # The turn that pushed out what it covers took it along; nobody has looked since.
+    assert conversation.history()[0].sequence == 3
+    assert [name for name in names_of(site) if "claims" not in name] == []
+    assert conversation.turn("now").summary is None
+
+
+def test_a_summary_of_which_a_part_was_trimmed_goes_on(tmp_path: pathlib.Path) -> None:
+    chain = [{"type": "hierarchical", "summary_threshold": 50, "recent": 2}]
+    site = make_site(tmp_path, OPTIONS={"max_messages": 6}, SHORT_TERM=chain)
+    model = Model()
+    site.memory.summarizer(model)
     conversation = site.start()
     talk(conversation, *range(8))
-    summary = summary_of(conversation)
-    assert summary.last < t.cast(int, conversation.history()[0].sequence)
-    assert (summary.text, summary.facts) == ("summary 1", ("Ann likes tea",))
-    assert conversation.turn("now").summary == summary
+    first = t.cast(int, conversation.history()[0].sequence)
+    assert 1 < first <= summary_of(conversation).last
+    assert [text.split(".")[0] for text in model.read[-2:]] == ["question 6", "answer 6"]
+
+
+def sweep(site: Site) -> int:
+    with site.app.app_context():
+        return site.memory.purge_summaries()
+
+
+@pytest.mark.parametrize("how", ["expired", "evicted", "purged"])
+def test_what_a_plugin_deletes_by_itself_leaves_no_summary_once_the_owner_is_back(
+    tmp_path: pathlib.Path, how: str
+) -> None:
+    site = make_site(tmp_path, "sqlalchemy", OPTIONS={"threads": "many", "max_threads": 1, "expiry": 1_000})
+    site.memory.summarizer(Model())
+    conversation = site.start()
+    talk(conversation, 0, 1, 2, 3)
+    assert len(names_of(site)) == 1
+    if how == "expired":
+        site.plugin.clock.advance(1_001)
+    elif how == "purged":
+        list(site.plugin.purge_threads(site.plugin.clock.now + 1))
+    talk(site.start(), 0)
+    assert names_of(site) == []
+
+
+@pytest.mark.parametrize("found", ["by a summary", "by facts"])
+def test_a_new_thread_under_the_id_of_an_expired_one_has_no_summary(site: Site, found: str) -> None:
+    site.memory.summarizer(Model())
+    site.memory.fact_extractor(lambda facts, messages: ["Ann likes tea"])
+    conversation = site.start()
+    talk(conversation, 0, 1, 2, *([3] if found == "by a summary" else []))
+    conversation.extract_facts()
+    assert summary_of(conversation).facts == ("Ann likes tea",)
+    thread_id = str(conversation.thread_id)
+    site.plugin.clock.advance(40 * 86_400)
+    messages = [ChatMessage("user", "hello"), ChatMessage("assistant", "hello", status="complete")]
+    site.plugin.append_messages(Scope(OWNER), thread_id, messages * 4)
+    with site.app.app_context():
+        turn = site.memory.open_conversation(OWNER, thread_id).turn("now")
+    assert turn.summary is None and "tea" not in str(turn.messages)
+    assert names_of(site) == []
+
+
+def test_the_summaries_of_threads_that_are_gone_are_purged(site: Site) -> None:
+    owners = ["user:1", "user:10", "anon:" + "ü" * 120]
+    site.memory.summarizer(Model())
+    for owner in owners:
+        for _ in range(2):
+            conversation = site.start(owner)
+            talk(conversation, 0, 1, 2, 3)
+        site.plugin.delete_thread(Scope(owner), str(conversation.thread_id))
+    with site.app.app_context():
+        storage = site.memory.storage("summaries").of_owner(owners[1])
+    storage.save("default/gone/claims/0/1", {"timestamp": 0.0, "newest": 1, "failed": False})
+    storage.save("former/gone", {"text": "of a chatbot that is gone"})
+    assert sweep(site) == 5
+    assert [len(names_of(site, owner)) for owner in owners] == [1, 1, 1]
+    assert sweep(site) == 0
+
+
+def test_summaries_stay_where_threads_cannot_be_gone_through(tmp_path: pathlib.Path) -> None:
+    site = make_site(tmp_path, FiveMethodsPlugin, STORAGES={"summaries": "in_memory"})
+    site.memory.summarizer(Model())
+    talk(site.start(), 0, 1, 2, 3)
+    assert sweep(site) == 0 and len(names_of(site)) == 1
+    assert sweep(Site(tmp_path, FiveMethodsPlugin)) == 0
+
+
+def test_facts_found_by_hand_do_not_undo_a_summary(plain: Site) -> None:
+    @plain.memory.fact_extractor
+    def extract(facts: list[str], messages: list[dict[str, t.Any]]) -> list[str]:
+        if len(messages) > 6:
+            # Slower than anybody waits for it: another worker takes over.
+            plain.plugin.clock.advance(301)
+            assert conversation.summarize() is not None
+        return ["Ann likes tea"]
+
+    plain.memory.summarizer(Model())
+    conversation = plain.start()
+    for number in range(4):
+        ask(conversation, f"q {number}", "answer")
+    wait_for_summaries()
+    assert conversation.extract_facts() == ()
+    assert (summary_of(conversation).text, summary_of(conversation).last) == ("summary 1", 4)
+    assert conversation.extract_facts() == ("Ann likes tea",)
+
+
+def test_facts_are_not_found_by_hand_where_a_summary_is_being_made(plain: Site) -> None:
+    found: list[tuple[str, ...]] = []
+    plain.memory.fact_extractor(lambda facts, messages: ["Ann likes tea"])
+
+    @plain.memory.summarizer
+    def summarize(previous: str | None, messages: list[dict[str, t.Any]]) -> str:
+        found.append(conversation.extract_facts())
+        return "They met."
+
+    conversation = plain.start()
+    talk(conversation, 0, 1, 2, 3)
+    assert found == [()]
+    assert summary_of(conversation).text == "They met."
 
 
 def test_a_running_turn_is_not_covered(plain: Site) -> None:
@@ -878,7 +991,7 @@ def test_what_is_cleared_leaves_no_summary_even_if_its_store_is_down(fragile: tu
         conversation.clear()
     conversation.turn("And now?").finish("Yes.")
     storage.down = False
-    # All of it, or nothing: a summary of what is gone would count as one of what was trimmed.
+    # All of it, or nothing.
     assert conversation.summary is not None and len(conversation.history()) == 12
     conversation.clear()
     conversation.turn("And now?").finish("Yes.")
