@@ -84,6 +84,8 @@ class ChatMemory(Opening, Accounts, Forgetting):
             )
         settings = read_settings(app.config, self.plugins)
         self._check_functions(settings)
+        if any(self._makes_summaries(chatbot) for chatbot in settings.chatbots.values()):
+            self._check_redaction(settings)
         configured = [chatbot.plugin for chatbot in settings.chatbots.values() if chatbot.plugin]
         if settings.url_prefix is not None and BLUEPRINT in app.blueprints:
             raise ConfigurationError(f"the app has a blueprint {BLUEPRINT!r} already; give that one another name")
@@ -135,6 +137,10 @@ class ChatMemory(Opening, Accounts, Forgetting):
         if owner is None:
             raise MissingOwner("nothing was stored for this visitor yet, so nothing can be remembered")
         return owner
+
+    def _makes_summaries(self, chatbot: ChatbotSettings) -> bool:
+        is_stored = chatbot.history and (chatbot.plugin is not None or self._settings_loader is not None)
+        return is_stored and coverage_of(chatbot.short_term) is not None
 
     def _announcer(self) -> Announcer:
         return Announcer(current_app())

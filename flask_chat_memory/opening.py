@@ -142,7 +142,6 @@ class Opening(SiteFunctions, Remembering):
         coverage = coverage_of(chatbot.short_term)
         if coverage is None or self.settings.storages["summaries"] is None:
             return None
-        self._redacting()  # Refused here rather than in the background.
         summarizer = self._summarizers.of_chatbot(chatbot.name, self.settings)
         extractor = self._fact_extractors.of_chatbot(chatbot.name, self.settings)
         return Summarising(

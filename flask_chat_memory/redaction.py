@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import collections.abc as cabc
+import importlib.util
 import re
 import typing as t
 
@@ -11,7 +12,7 @@ from .errors import ConfigurationError
 
 MISSING = (
     "redaction finds phone numbers with the package phonenumbers: install flask-chat-memory[redaction], "
-    "or set CHAT_MEMORY_REDACTION to False"
+    "set CHAT_MEMORY_REDACTION to False, or register your own function with @memory.redaction, before init_app(app)"
 )
 
 
@@ -105,6 +106,15 @@ def _is_card(number: str) -> bool:
     digits = [int(digit) for digit in reversed(number) if digit.isdigit()]
     doubled = (2 * digit - 9 * (digit > 4) for digit in digits[1::2])
     return (sum(digits[::2]) + sum(doubled)) % 10 == 0
+
+
+def check_installed() -> None:
+    """Make sure, without loading it, that what redaction needs is there.
+
+    :raises ConfigurationError: naming the extra to install.
+    """
+    if importlib.util.find_spec("phonenumbers") is None:
+        raise ConfigurationError(MISSING)
 
 
 def read_redaction(value: object) -> tuple[str, ...] | None:

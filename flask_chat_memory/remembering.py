@@ -17,6 +17,7 @@ from .knowledge.knowledge_base import KnowledgeBase
 from .knowledge.known import Known
 from .knowledge.remember import RememberTool
 from .knowledge.user_memory import UserMemories
+from .redaction import check_installed
 from .redaction import Redacted
 from .redaction import Redaction
 from .redaction import RedactionFunction
@@ -108,6 +109,14 @@ class Remembering(abc.ABC):
 
     def _known_memories(self, owner: str) -> UserMemories | None:
         return None if self.settings.storages["user_memory"] is None else self.user_memories(owner)
+
+    def _check_redaction(self, settings: Settings) -> None:
+        """Refuse a redaction that is on and not there.
+
+        :raises ConfigurationError: naming the extra to install.
+        """
+        if settings.redaction is not None and self._redaction is None:
+            check_installed()
 
     def _redacting(self) -> RedactionFunction:
         regions = self.settings.redaction

@@ -161,6 +161,25 @@ def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyP
     app, memory = make_memory(PLUGIN="in_memory")
     with app.app_context():
         for call in (lambda: memory.redact("a"), lambda: memory.remember_tool("user:1")):
-            with pytest.raises(ConfigurationError, match=r"install flask-chat-memory\[redaction\], or set CHAT_MEMORY"):
+            with pytest.raises(ConfigurationError, match=r"install flask-chat-memory\[redaction\], set CHAT_MEMORY"):
                 t.cast(t.Any, call)()
     assert redacted(*make_memory(REDACTION=False), "a") == ("a", {})
+
+
+def test_summaries_without_the_package_are_refused_at_start_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "phonenumbers", None)
+    config = {"PLUGIN": "in_memory", "STORAGE": "in_memory", "SHORT_TERM": [{"type": "hierarchical"}]}
+    with pytest.raises(ConfigurationError, match=r"install flask-chat-memory\[redaction\].*before init_app"):
+        make_memory(**config)
+    # Nothing is summarised where the history is in the browser, or nowhere.
+    make_memory(**config | {"PLUGIN": None})
+    make_memory(**config, CHATBOTS={"default": {"history": False}})
+    make_memory(**config, REDACTION=False)
+    app = flask.Flask("site")
+    app.config.update({f"CHAT_MEMORY_{key}": value for key, value in config.items()}, SECRET_KEY="secret")
+    chosen = ChatMemory(settings_loader=lambda chatbot: {"plugin": "in_memory", "options": {}})
+    with pytest.raises(ConfigurationError, match="redaction"):
+        chosen.init_app(app)
+    memory = ChatMemory()
+    memory.redaction(lambda text: (text, {}))
+    memory.init_app(app)
