@@ -24,6 +24,7 @@ from .conversations import BUILT_IN
 from .conversations import CountingPlugin
 from .conversations import OWNER
 from .conversations import Site
+from .strict_provider import check_order
 
 
 def user(text: str, turn: str | None = None) -> ChatMessage:
@@ -131,7 +132,7 @@ def test_a_message_without_a_turn_belongs_to_the_question_before_it() -> None:
         ([user("1"), bot(""), user("2"), bot([]), user("3")], ["u:1\n\n2\n\n3"]),
         ([user("1"), bot(" \n"), user("2"), bot([{"type": "text", "text": " "}]), user("3")], ["u:1\n\n2\n\n3"]),
         ([bot("a"), user("1")], ["u:1"]),
-        ([ChatMessage("system", "s"), bot("a"), user("1")], ["s:s", "u:1"]),
+        ([ChatMessage("system", "s"), bot("a"), user("1")], ["u:1"]),
         ([result("c0"), bot("a"), user("1"), bot("b")], ["u:1", "a:b"]),
         ([user("1"), result("c0"), bot("a"), user("2")], ["u:1", "a:a", "u:2"]),
         ([*TOOL_TURN, user("2")], ["u:1", "a:[c1]", "t:c1", "a:a", "u:2"]),
@@ -158,7 +159,12 @@ def test_a_message_without_a_turn_belongs_to_the_question_before_it() -> None:
             ],
             ["u:1", "a:[c1]", "t:c1", "a:[c2]", "t:c2", "a:a", "u:2"],
         ),
-        ([ChatMessage("system", "s"), user("1")], ["s:s", "u:1"]),
+        ([user("1"), ChatMessage("developer", "s"), user("2")], ["u:1\n\n2"]),
+        ([user(" "), bot("a"), user(""), user("1")], ["u:1"]),
+        (
+            [user("1"), bot(None, calls=["c1"]), ChatMessage("system", "s"), result("c1"), user("2")],
+            ["u:1", "a:[c1]", "t:c1", "u:2"],
+        ),
         ([], []),
     ],
 )
@@ -177,6 +183,43 @@ def test_the_view_changes_nothing_that_it_was_given() -> None:
     before = [message.to_dict() for message in messages]
     acceptable(messages)
     assert [message.to_dict() for message in messages] == before
+
+
+@pytest.mark.parametrize("content", [None, "", []])
+def test_a_tool_that_gave_nothing_gave_an_empty_text(content: t.Any) -> None:
+    messages = [*TOOL_TURN[:2], ChatMessage("tool", content, tool_call_id="c1"), user("2")]
+    assert [message.to_openai()["content"] for message in acceptable(messages)] == ["1", None, "", "2"]
+
+
+@pytest.mark.parametrize("chain", [[], [{"type": "window"}], [{"type": "tokens"}], [{"type": "hierarchical"}]])
+def test_what_the_site_has_stored_as_system_is_in_the_one_system_message(
+    tmp_path: pathlib.Path, chain: list[dict[str, t.Any]]
+) -> None:
+    chatbots = {"default": {"system_prompt": "Be brief.", "short_term": chain}}
+    site = Site(tmp_path, CHATBOTS=chatbots, REDACTION=False)
+    conversation = site.start()
+    call = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": "{}"}}
+    messages = [
+        user("first", "t1"),
+        ChatMessage("system", "Be brief.", turn="t1"),
+        ChatMessage("assistant", None, turn="t1", tool_calls=[call]),
+        ChatMessage("system", "The visitor now speaks French."),
+        result("c1", "t1"),
+        ChatMessage("developer", [{"type": "text", "text": "Say tu."}]),
+        ChatMessage("system", " "),
+        user("second", "t2"),
+        ChatMessage("system", "The visitor now speaks French."),
+    ]
+    site.plugin.append_messages(Scope(OWNER), str(conversation.thread_id), messages)
+    turn = conversation.turn("now")
+    check_order(turn.messages, "now")
+    assert turn.messages[0] == {
+        "role": "system",
+        "content": "Be brief.\n\nThe visitor now speaks French.\n\nSay tu.",
+    }
+    assert [message["role"] for message in turn.messages[1:]] == ["user", "assistant", "tool", "user"]
+    turn.finish("fine")
+    assert [message.role for message in site.stored(turn.thread_id)][:9] == [message.role for message in messages]
 
 
 MESSAGES = st.one_of(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import logging
+import threading
 import typing as t
 
 import msgspec
@@ -18,11 +20,15 @@ IMAGE = 1_000
 """Tokens of a picture, whatever its size: nothing is fetched to look at it."""
 LEAST, MOST = 0.5, 4.0
 """Between which a real count corrects the estimates."""
+MARKS = 16
+"""Tokens that a tokenizer may add to those of the text."""
 SENT = "view"
 """The key in the metadata of a question that tells what was estimated for its turn."""
 
 Tokenizer = cabc.Callable[[str], int]
 """Takes a text; returns how many tokens it is."""
+
+logger = logging.getLogger(__name__)
 
 _PICTURES = frozenset({"image", "image_url", "input_image"})
 _encode = msgspec.json.Encoder().encode
@@ -30,7 +36,42 @@ _encode = msgspec.json.Encoder().encode
 
 def tokens_of_text(text: str) -> int:
     """Return how many tokens a text is by the length of its UTF-8."""
-    return -(-len(text.encode()) // BYTES_A_TOKEN)
+    # A lone surrogate in a prompt of the site must not fail a turn.
+    return -(-len(text.encode(errors="replace")) // BYTES_A_TOKEN)
+
+
+class SiteTokenizer:
+    """A tokenizer of the site; where it fails, or what it returns can be no number of tokens, bytes are counted.
+
+    That is logged once, without the text. A text has no more tokens than bytes, but for a few that mark its ends.
+    """
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._has_told = False
+        self._here = threading.local()
+
+    def __call__(self, text: str) -> int:
+        try:
+            tokens = self._tokenizer(text)
+        except Exception as error:
+            # Not the error itself: it may quote the text.
+            return self._estimate(text, f"has failed ({type(error).__name__})")
+        if type(tokens) is not int or not 0 <= tokens <= len(text.encode(errors="replace")) + MARKS:
+            return self._estimate(text, "returns what is no number of tokens")
+        return tokens
+
+    @property
+    def failures(self) -> int:
+        """How often it has failed in this thread."""
+        return getattr(self._here, "failures", 0)
+
+    def _estimate(self, text: str, why: str) -> int:
+        self._here.failures = self.failures + 1
+        if not self._has_told:
+            self._has_told = True
+            logger.error("the tokenizer of the site %s; bytes are counted instead", why)
+        return tokens_of_text(text)
 
 
 def tokens_of_message(message: ChatMessage, tokenizer: Tokenizer = tokens_of_text) -> int:
@@ -80,4 +121,6 @@ def told(question: ChatMessage, budget: Budget | None) -> ChatMessage:
     if budget is None:
         return question
     sent = {"turn": budget.turns + 1, "tokens": round(budget.sent / budget.factor), "dropped": budget.dropped}
+    if budget.tokenizer_failed:
+        sent["tokenizer_failed"] = True
     return question.replace(metadata={**question.metadata, SENT: sent})
