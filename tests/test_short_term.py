@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import Scope
+from flask_chat_memory import Thread
+from flask_chat_memory.asking import Stored
+from flask_chat_memory.location import Location
+from flask_chat_memory.plugins.in_memory import InMemoryPlugin
 from flask_chat_memory.short_term.base import Prompt
+from flask_chat_memory.short_term.base import ShortTermMemory
+from flask_chat_memory.short_term.base import View
 from flask_chat_memory.short_term.chain import apply_chain
 from flask_chat_memory.short_term.chain import make_chain
 from flask_chat_memory.short_term.history import History
@@ -18,12 +24,15 @@ from flask_chat_memory.short_term.history import Listed
 from flask_chat_memory.short_term.view import acceptable
 from flask_chat_memory.short_term.view import by_turn
 from flask_chat_memory.short_term.window import Window
+from flask_chat_memory.signals import nobody
+from flask_chat_memory.visitor import NamedVisitor
 
 from .conversations import ask
 from .conversations import BUILT_IN
 from .conversations import CountingPlugin
 from .conversations import OWNER
 from .conversations import Site
+from .five_methods import FiveMethodsPlugin
 from .strict_provider import check_order
 
 
@@ -257,6 +266,69 @@ def test_a_chain_goes_from_one_to_the_next_and_an_empty_one_shows_everything() -
     chain = make_chain([{"type": "window", "turns": 2}, {"type": "window", "turns": 1}], "KEY")
     assert seen(apply_chain(chain, History.of(THREE_TURNS), PROMPT).messages) == ["u:3", "a:c"]
     assert len(apply_chain((), History.of(THREE_TURNS), PROMPT).messages) == 6
+
+
+class Own(ShortTermMemory):
+    """Notes what a history has to tell."""
+
+    def view(self, history: History, prompt: Prompt) -> View:
+        self.count = history.count
+        first = history.first()
+        self.first = first and first.text
+        self.after = seen(history.after(2, 2))
+        return View(history.newest(2))
+
+
+@pytest.mark.parametrize("plugin", ["in_memory", "sqlalchemy", FiveMethodsPlugin])
+def test_a_memory_of_the_site_s_own_has_a_history(tmp_path: pathlib.Path, plugin: t.Any) -> None:
+    site = Site(tmp_path, plugin, SHORT_TERM=[{"type": Own}])
+    [own] = site.memory._settings_of_apps()[0].chatbots["default"].short_term
+    assert isinstance(own, Own)
+    conversation = site.start()
+    told: list[t.Any] = []
+    for number in range(3):
+        turn = ask(conversation, f"question {number}", f"answer {number}")
+        told.append((own.count, own.first, own.after, [message.text for message in turn.history]))
+    assert told == [
+        (0, None, [], []),
+        (2, "question 0", [], ["question 0", "answer 0"]),
+        (4, "question 0", ["u:question 1", "a:answer 1"], ["question 1", "answer 1"]),
+    ]
+
+
+class Asked(InMemoryPlugin):
+    """Notes what it is asked."""
+
+    def __init__(self, *arguments: t.Any, **named: t.Any) -> None:
+        super().__init__(*arguments, **named)
+        self.asked: list[str] = []
+
+    def load_messages(self, *arguments: t.Any, **named: t.Any) -> list[ChatMessage]:
+        self.asked.append("messages")
+        return super().load_messages(*arguments, **named)
+
+    def find_thread(self, *arguments: t.Any, **named: t.Any) -> Thread | None:
+        self.asked.append("thread")
+        return super().find_thread(*arguments, **named)
+
+
+def test_a_history_asks_once_and_only_for_what_is_wanted() -> None:
+    plugin, scope = Asked(), Scope(OWNER)
+    plugin.append_messages(scope, "t", [user("1"), bot("a"), user("2"), bot("b")])
+    calls: list[tuple[cabc.Callable[[History], t.Any], str, t.Any]] = [
+        (lambda history: history.count, "thread", 4),
+        (lambda history: seen(history.newest(1)), "messages", ["a:b"]),
+        (lambda history: seen([history.first()]), "messages", ["u:1"]),
+        (lambda history: seen(history.after(3)), "messages", ["a:b"]),
+    ]
+    for call, asked, expected in calls:
+        location = Location(plugin, scope, NamedVisitor(OWNER, "t", opened=True), nobody)
+        assert location.thread_id == "t"
+        history = History(Stored(location))
+        plugin.asked.clear()
+        assert call(history) == expected
+        assert plugin.asked == [asked]
+    assert History.of(THREE_TURNS).count == 6
 
 
 def test_a_history_reads_nothing_twice() -> None:
