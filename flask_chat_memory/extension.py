@@ -35,7 +35,6 @@ from .resolve import check
 from .short_term.chain import coverage_of
 from .signals import Announcer
 from .storage.domains import DomainStorage
-from .summaries import Summaries
 from .unfinished import end_failed_turns
 from .unfinished import end_refused_turns
 from .web import BLUEPRINT
@@ -182,7 +181,7 @@ class ChatMemory(Opening, Accounts, Forgetting):
 
     def _drop_summaries(self, owner: str) -> None:
         if any(coverage_of(chatbot.short_term) for chatbot in self.settings.chatbots.values()):
-            Summaries(self.storage("summaries")).delete_all(owner)
+            self.summaries.delete_all(owner)
 
 
 class _State(msgspec.Struct, frozen=True):

@@ -22,6 +22,7 @@ from .redaction import Redacted
 from .redaction import Redaction
 from .redaction import RedactionFunction
 from .storage.domains import DomainStorage
+from .summaries import Summaries
 
 G = t.TypeVar("G", bound=Guard)
 R = t.TypeVar("R", bound=RedactionFunction)
@@ -70,6 +71,11 @@ class Remembering(abc.ABC):
     def global_facts(self) -> GlobalFacts:
         """The facts that the site tells the models of all owners."""
         return GlobalFacts(self.storage("facts"))
+
+    @property
+    def summaries(self) -> Summaries:
+        """The summaries of all threads, with their key facts."""
+        return Summaries(self.storage("summaries"))
 
     @property
     def knowledge(self) -> KnowledgeBase:

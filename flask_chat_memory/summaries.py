@@ -5,6 +5,8 @@ from __future__ import annotations
 import collections.abc as cabc
 import logging
 
+import msgspec
+
 from .claims import Claims
 from .errors import CorruptRecord
 from .errors import NewerFormat
@@ -13,12 +15,14 @@ from .place import Place
 from .plugins.abilities import ListsThreads
 from .plugins.abilities import PurgesThreads
 from .plugins.base import ChatMemoryPlugin
+from .plugins.records import Appended
 from .plugins.records import Scope
 from .plugins.rules import is_thread_id
 from .plugins.rules import sequence_of
 from .short_term.summary import Summary
 from .storage.domains import DomainStorage
 from .storage.domains import segment
+from .storage.rules import Document
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +67,27 @@ class Summaries:
     def delete_all(self, owner: str) -> None:
         """Remove the summaries of all threads of an owner."""
         self._storage.of_owner(owner).delete_all()
+
+    def export(self, plugin: ChatMemoryPlugin, scope: Scope, thread_id: str) -> Document | None:
+        """Return summary and facts of a thread as a document; None if there are none that hold."""
+        summary = self.holding(Place(plugin, scope, thread_id))
+        return None if summary is None else summary.to_document()
+
+    def restore(self, scope: Scope, appended: Appended, document: Document, messages: list[ChatMessage]) -> bool:
+        """Keep what :meth:`export` has given, if it holds for messages that begin a thread; tell whether it does.
+
+        :raises CorruptRecord: for another document; nothing is kept.
+        """
+        summary = Summary.from_document(document)
+        places = {message.id or "": place for place, message in enumerate(messages, 1)}
+        last, read = (places.get(id, 0) if id else 0 for id in (summary.last_id, summary.read_id))
+        if appended.repeated or appended.sequence != 1 or not last and (summary.last or not read):
+            return False
+        first = max(1, summary.first + last - summary.last) if last else 0
+        self.save(
+            scope, msgspec.structs.replace(summary, thread_id=appended.thread_id, first=first, last=last, read=read)
+        )
+        return True
 
     def delete_gone(self, plugin: ChatMemoryPlugin, scope: Scope) -> None:
         """Remove the summaries of threads that a scope no longer has, as far as the plugin can list threads."""

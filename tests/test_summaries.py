@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections.abc as cabc
 import contextlib
 import itertools
+import json
 import pathlib
 import threading
 import typing as t
@@ -16,12 +17,14 @@ from flask_chat_memory import ChatMemory
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import ConfigurationError
 from flask_chat_memory import Conversation
+from flask_chat_memory import ImportRefused
 from flask_chat_memory import Scope
 from flask_chat_memory import StorageError
 from flask_chat_memory import Turn
 from flask_chat_memory.claims import Claim
 from flask_chat_memory.claims import Claims
 from flask_chat_memory.claims import HELD
+from flask_chat_memory.place import Place
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
 from flask_chat_memory.plugins.records import LiveTurn
 from flask_chat_memory.short_term.summary import Summary
@@ -30,6 +33,8 @@ from flask_chat_memory.storage.in_memory import InMemoryStorage
 from flask_chat_memory.storage.rules import Document
 from flask_chat_memory.summaries import Summaries
 from flask_chat_memory.testing.clock import ManualClock
+from flask_chat_memory.transfer.thread_file import export_thread
+from flask_chat_memory.transfer.thread_file import import_thread
 
 from .conversations import ask
 from .conversations import OWNER
@@ -1114,3 +1119,75 @@ def test_facts_found_by_hand_go_with_the_message_that_they_are_from(plain: Site,
         conversation.undo(turn.id)
     now = conversation.turn("What do I like?")
     assert "blue" not in str(now.messages)
+
+
+@pytest.mark.parametrize("edited", [False, True])
+def test_summary_and_facts_are_exported_with_the_thread_and_come_back(site: Site, edited: bool) -> None:
+    site.memory.summarizer(Model())
+    site.memory.fact_extractor(lambda facts, messages: ["Ann likes tea"])
+    conversation = site.start()
+    talk(conversation, 0)
+    if edited:
+        conversation.edit(str(conversation.history()[0].id), "other".ljust(40, ".")).finish("fine".ljust(40, "."))
+    talk(conversation, 1, 2, 3)
+    conversation.extract_facts()
+    thread_id, summary = str(conversation.thread_id), summary_of(conversation)
+    with site.app.app_context():
+        summaries = site.memory.summaries
+        file = export_thread(site.plugin, Scope(OWNER), thread_id, summaries=summaries)
+        assert "summary" not in json.loads(export_thread(site.plugin, Scope(OWNER), thread_id))
+        assert json.loads(file)["summary"] == summaries.export(site.plugin, Scope(OWNER), thread_id)
+        assert b"Ann likes tea" in file and b"summary 1" in file
+        imported = import_thread(site.plugin, Scope("user:2"), file, summaries=summaries)
+        other = site.memory.open_conversation("user:2", imported.thread_id)
+    assert summary_of(other) == summary
+    assert other.turn("now").summary == summary
+    assert asked(other.history())[-2:] == ["question 3", "now"]
+
+
+@pytest.mark.parametrize("why", ["trimmed", "not first", "again", "other messages"])
+def test_a_summary_that_does_not_hold_is_not_taken_over(tmp_path: pathlib.Path, why: str) -> None:
+    site = make_site(tmp_path, OPTIONS={"threads": "many"})
+    site.memory.summarizer(Model())
+    conversation = site.start()
+    talk(conversation, 0, 1, 2, 3)
+    scope, thread_id = Scope("user:2"), str(conversation.thread_id)
+    with site.app.app_context():
+        summaries, plugin = site.memory.summaries, site.plugin
+        file = export_thread(plugin, Scope(OWNER), thread_id, summaries=summaries)
+        if why == "trimmed":
+            plugin = InMemoryPlugin({"threads": "many", "max_messages": 2})
+        elif why == "not first":
+            plugin.append_messages(scope, thread_id, [ChatMessage("user", "before")])
+        elif why == "again":
+            import_thread(plugin, scope, file)
+        else:
+            document = json.loads(file)
+            document["messages"] = [{**message, "id": f"new{message['id']}"} for message in document["messages"]]
+            file = json.dumps(document).encode()
+        import_thread(plugin, scope, file, summaries=summaries)
+        assert summaries.holding(Place(plugin, scope, thread_id)) is None
+    assert names_of(site, "user:2") == []
+
+
+@pytest.mark.parametrize("summary", [7, {}, {"type": "conversation_summary"}, {"text": "\ud800"}])
+def test_what_is_no_summary_is_not_imported(plain: Site, summary: t.Any) -> None:
+    file = json.dumps({"thread_id": "t", "messages": [{"role": "user", "content": "x"}], "summary": summary}).encode()
+    with plain.app.app_context(), pytest.raises(ImportRefused, match="summary is none"):
+        import_thread(plain.plugin, Scope(OWNER), file, summaries=plain.memory.summaries)
+    assert not plain.plugin.has_thread(Scope(OWNER), "t")
+
+
+def test_a_summary_for_which_there_is_no_room_counts_as_none(
+    tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = make_site(tmp_path, "file", SHORT_TERM=[{**CHAIN[0], "context_window": 2_000}])
+    site.memory.summarizer(Model())
+    conversation = site.start()
+    talk(conversation, 0, 1, 2, 3)
+    [path] = tmp_path.rglob("memory/summaries/**/*.md")
+    path.write_text(path.read_text().replace("summary 1", "They met. " * 1_000))
+    turn = conversation.turn("now")
+    assert turn.summary is None and asked(turn.history)[0] == "question 0"
+    assert turn.budget is not None and turn.budget.left > 0
+    assert "a summary is longer than there is room for" in caplog.text
