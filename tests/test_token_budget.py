@@ -387,3 +387,30 @@ def test_a_system_prompt_of_half_characters_fails_no_turn(tmp_path: pathlib.Path
     chatbots = {"default": {"system_prompt": "a\ud800b", "short_term": [{"type": "tokens"}]}}
     turn = Site(tmp_path, CHATBOTS=chatbots).start().turn("now")
     assert turn.budget is not None and turn.budget.system == 1
+
+
+@pytest.mark.parametrize("told", ["a list", 7, [], {"turn": "1"}, {"turn": -5, "tokens": True}])
+def test_what_another_program_has_noted_under_the_same_name_fails_no_turn(tmp_path: pathlib.Path, told: t.Any) -> None:
+    site = Site(tmp_path, SHORT_TERM=[{"type": "tokens"}])
+    conversation = site.start()
+    messages = [
+        ChatMessage("user", "q", turn="t", metadata={"view": told}),
+        ChatMessage("assistant", "a", turn="t", usage={"input": 5, "output": 1}, status="complete"),
+    ]
+    site.plugin.append_messages(Scope(OWNER), str(conversation.thread_id), messages)
+    budget = conversation.turn("now").budget
+    assert budget is not None and (budget.turns, budget.factor) == (1, 1.0)
+
+
+def test_the_question_tells_the_whole_budget(tmp_path: pathlib.Path) -> None:
+    chatbots = {"default": {"system_prompt": "Be brief.", "short_term": [{"type": "tokens", "context_window": 500}]}}
+    turn = Site(tmp_path, CHATBOTS=chatbots).start().turn("now")
+    assert turn.question.metadata["view"] == {
+        "turn": 1,
+        "tokens": 8,
+        "dropped": 0,
+        "window": 500,
+        "reserve": 1_024,
+        "margin": 25,
+        "parts": {"system": 3, "question": 5},
+    }

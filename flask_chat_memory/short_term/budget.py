@@ -32,10 +32,15 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     tokenizer_failed: bool = False
 
     @property
+    def parts(self) -> dict[str, int]:
+        """What each takes of that which is sent, in the order in which it is."""
+        names = ("system", "knowledge", "summary", "facts", "tools", "history", "question")
+        return {name: getattr(self, name) for name in names}
+
+    @property
     def sent(self) -> int:
         """All that is sent."""
-        background = self.system + self.knowledge + self.summary + self.facts
-        return background + self.tools + self.history + self.question
+        return sum(self.parts.values())
 
     @property
     def left(self) -> int:

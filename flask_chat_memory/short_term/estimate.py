@@ -103,8 +103,8 @@ def correction(newest: cabc.Sequence[ChatMessage]) -> float:
             # Of several calls of a turn, the first was sent what was estimated.
             counted[message.turn] = usage.input
         elif message.role == "user" and message.turn in counted:
-            estimated = (message.metadata.get(SENT) or {}).get("tokens")
-            if isinstance(estimated, int) and estimated > 0:
+            estimated = told_of(message).get("tokens")
+            if type(estimated) is int and estimated > 0:
                 return min(max(counted[message.turn] / estimated, LEAST), MOST)
     return 1.0
 
@@ -116,11 +116,25 @@ def _tokens_of_part(part: cabc.Mapping[str, t.Any], tokenizer: Tokenizer) -> int
     return IMAGE if part.get("type") in _PICTURES else tokens_of_json(part, tokenizer)
 
 
+def told_of(question: ChatMessage) -> cabc.Mapping[str, t.Any]:
+    """Return what a question tells of its turn; nothing if it came from elsewhere."""
+    told = question.metadata.get(SENT)
+    return told if isinstance(told, dict) else {}
+
+
 def told(question: ChatMessage, budget: Budget | None) -> ChatMessage:
     """Return a question that tells what was estimated for its turn, for the turns to come."""
     if budget is None:
         return question
-    sent = {"turn": budget.turns + 1, "tokens": round(budget.sent / budget.factor), "dropped": budget.dropped}
+    sent: dict[str, t.Any] = {
+        "turn": budget.turns + 1,
+        "tokens": round(budget.sent / budget.factor),
+        "dropped": budget.dropped,
+        "window": budget.context_window,
+        "reserve": budget.reserve,
+        "margin": budget.margin,
+        "parts": {name: tokens for name, tokens in budget.parts.items() if tokens},
+    }
     if budget.tokenizer_failed:
         sent["tokenizer_failed"] = True
     return question.replace(metadata={**question.metadata, SENT: sent})

@@ -15,12 +15,12 @@ from .base import ShortTermMemory
 from .base import View
 from .budget import Budget
 from .estimate import correction
-from .estimate import SENT
 from .estimate import SiteTokenizer
 from .estimate import Tokenizer
 from .estimate import tokens_of_json
 from .estimate import tokens_of_message
 from .estimate import tokens_of_text
+from .estimate import told_of
 from .history import EVERYTHING
 from .history import History
 from .system import facts_block
@@ -166,8 +166,8 @@ def _split(messages: list[ChatMessage]) -> list[list[ChatMessage]]:
 def _told_turns(newest: list[ChatMessage]) -> int | None:
     """Return how many turns the conversation has had, as its newest question tells."""
     question = next((message for message in reversed(newest) if message.role == "user"), None)
-    told = None if question is None else (question.metadata.get(SENT) or {}).get("turn")
-    return told if isinstance(told, int) else None
+    told = None if question is None else told_of(question).get("turn")
+    return told if type(told) is int and told >= 0 else None
 
 
 def _count_turns(history: History) -> int:
