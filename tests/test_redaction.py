@@ -39,6 +39,15 @@ REMOVED = [
     ("Passwort: geheim123", "Passwort: [secret]", "secret"),
     ("DB_PASSWORD=hunter22", "DB_PASSWORD=[secret]", "secret"),
     ("Authorization: Bearer abc123def456", "Authorization: Bearer [secret]", "secret"),
+    ("Authorization: Basic dXNlcjpwYXNzd29yZDE=", "Authorization: Basic [secret]", "secret"),
+    ("password=correcthorse", "password=[secret]", "secret"),
+    ("api_key => 12345678", "api_key => [secret]", "secret"),
+    ('{"password": "my horse and I"}', '{"password": "[secret]"}', "secret"),
+    ("contraseña: secreta", "contraseña: [secret]", "secret"),
+    ("我的密码：abcdefgh", "我的密码：[secret]", "secret"),
+    ("ann＠example.org", "[e-mail]", "e-mail"),
+    ("4111\u00a01111\u20131111\u20111111", "[card number]", "card number"),
+    ("３７８２８２２４６３１０００５", "[card number]", "card number"),
 ]
 KEPT = [
     "token: 12345678",
@@ -50,7 +59,7 @@ KEPT = [
     "2026-04-30 10:20:30, 192.168.100.200, v1.2.3",
     "3.14159265358979323846",
     "The password is wrong. The secret: patience.",
-    "token: session, password=secret",
+    "token: session, password=short",
     "the tokens of the model: 150000",
     "ann@home, @ann, a @ b",
     "https://example.com/orders/1234567890?x=1",
@@ -78,7 +87,7 @@ def test_ordinary_text_and_numbers_stay(redact: Redaction, text: str) -> None:
 def test_several_are_counted_and_what_is_redacted_stays_so(redact: Redaction) -> None:
     text = "\n".join(text for text, _, _ in REMOVED if not text.endswith("cut off"))
     redacted, counts = redact(text)
-    assert counts == {"e-mail": 3, "phone number": 3, "card number": 3, "secret": 14}
+    assert counts == {"e-mail": 4, "phone number": 3, "card number": 5, "secret": 20}
     assert redact(redacted) == (redacted, {})
 
 

@@ -1191,3 +1191,21 @@ def test_a_summary_for_which_there_is_no_room_counts_as_none(
     assert turn.summary is None and asked(turn.history)[0] == "question 0"
     assert turn.budget is not None and turn.budget.left > 0
     assert "a summary is longer than there is room for" in caplog.text
+
+
+def test_one_huge_turn_is_cut_to_what_a_summarizer_can_read(plain: Site) -> None:
+    model = Model()
+    plain.memory.summarizer(model)
+    conversation = plain.start()
+    turn = conversation.turn("Look at all of them.")
+    for number in range(40):
+        call = {"id": f"c{number}", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        turn.record(ChatMessage("assistant", None, tool_calls=[call]))
+        turn.record(ChatMessage("tool", f"result {number} ".ljust(5_000, "x"), tool_call_id=f"c{number}"))
+    turn.finish("Done.")
+    wait_for_summaries()
+    talk(conversation, 0, 1)
+    [(_, given)] = model.given
+    assert len(given) == 82 and given[-2]["content"].startswith("result 39 ")
+    # Four thresholds of a hundred tokens each, or what is left of the shortest messages.
+    assert sum(len(message["content"]) for message in given) < 82 * 80

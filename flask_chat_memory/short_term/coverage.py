@@ -8,6 +8,7 @@ import itertools
 import msgspec
 
 from ..message import ChatMessage
+from .estimate import BYTES_A_TOKEN
 from .estimate import Tokenizer
 from .estimate import tokens_of_message
 from .estimate import tokens_of_text
@@ -31,6 +32,11 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
     recent: int = 5
     longest: int = 10_000
     tokenizer: Tokenizer = tokens_of_text
+
+    @property
+    def most_chars(self) -> int:
+        """Characters that one call of a summariser reads, at four a token."""
+        return MOST * self.threshold * BYTES_A_TOKEN
 
     def tokens(self, messages: cabc.Iterable[ChatMessage]) -> int:
         return sum(tokens_of_message(message, self.tokenizer) for message in messages)
