@@ -1209,3 +1209,16 @@ def test_one_huge_turn_is_cut_to_what_a_summarizer_can_read(plain: Site) -> None
     assert len(given) == 82 and given[-2]["content"].startswith("result 39 ")
     # Four thresholds of a hundred tokens each, or what is left of the shortest messages.
     assert sum(len(message["content"]) for message in given) < 82 * 80
+
+
+@pytest.mark.parametrize("claim", [{}, {"timestamp": "soon", "newest": 1, "failed": False}, {"timestamp": None}])
+def test_claims_that_cannot_be_read_stop_no_summary(plain: Site, claim: dict[str, t.Any]) -> None:
+    plain.memory.summarizer(Model())
+    conversation = plain.start()
+    talk(conversation, 0, 1)
+    with plain.app.app_context():
+        storage = plain.memory.storage("summaries").of_owner(OWNER)
+    storage.save(f"default/{conversation.thread_id}/claims/0/1", claim)
+    talk(conversation, 2, 3)
+    assert summary_of(conversation).text == "summary 1"
+    assert names_of(plain) == [f"default/{conversation.thread_id}"]
