@@ -89,7 +89,7 @@ class Condensation(msgspec.Struct, frozen=True, kw_only=True):
         :raises TypeError: if what was found are no texts.
         """
         found = self.extract(list(known), self._given(messages, coverage))
-        if isinstance(found, (str, bytes)) or not isinstance(found, cabc.Iterable):
+        if isinstance(found, (str, bytes, cabc.Mapping)) or not isinstance(found, cabc.Iterable):
             raise TypeError(f"a fact extractor returns a list of texts, not {type(found).__name__}")
         few = list(itertools.islice(found, MOST_FOUND + 1))
         if len(few) > MOST_FOUND:

@@ -1222,3 +1222,13 @@ def test_claims_that_cannot_be_read_stop_no_summary(plain: Site, claim: dict[str
     talk(conversation, 2, 3)
     assert summary_of(conversation).text == "summary 1"
     assert names_of(plain) == [f"default/{conversation.thread_id}"]
+
+
+@pytest.mark.parametrize("found", ["a text", b"bytes", {"fact": "Ann likes tea"}, None, 7, [7]])
+def test_what_are_no_facts_is_refused(plain: Site, found: t.Any) -> None:
+    plain.memory.fact_extractor(lambda facts, messages: found)
+    conversation = plain.start()
+    talk(conversation, 0)
+    with pytest.raises(TypeError):
+        conversation.extract_facts()
+    assert names_of(plain) == []
