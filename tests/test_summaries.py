@@ -461,23 +461,18 @@ def test_a_thread_that_the_site_has_written_anew_has_no_summary(plain: Site) -> 
 
 @pytest.mark.parametrize("plugin", ["in_memory", "sqlalchemy"])
 def test_a_summary_goes_with_all_that_it_covers(tmp_path: pathlib.Path, plugin: str) -> None:
-    chain = [{"type": "hierarchical", "summary_threshold": 50, "recent": 2}]
+    chain = [{"type": "hierarchical", "summary_threshold": 10_000, "recent": 2}]
     site = make_site(tmp_path, plugin, OPTIONS={"max_messages": 6}, SHORT_TERM=chain)
-    model = Model()
-
-    @site.memory.summarizer
-    def once(previous: str | None, messages: list[dict[str, t.Any]]) -> str:
-        if model.given:
-            raise ConnectionError
-        return model(previous, messages)
-
+    site.memory.summarizer(Model())
     conversation = site.start()
     talk(conversation, *range(3))
-    assert summary_of(conversation).last == 2 and conversation.history()[0].sequence == 1
+    assert conversation.summarize() == summary_of(conversation)
     talk(conversation, 3)
+    assert summary_of(conversation).last == 4 and conversation.history()[0].sequence == 3
+    talk(conversation, 4)
     # The turn that pushed out what it covers took it along; nobody has looked since.
-    assert conversation.history()[0].sequence == 3
-    assert [name for name in names_of(site) if "claims" not in name] == []
+    assert conversation.history()[0].sequence == 5
+    assert names_of(site) == []
     assert conversation.turn("now").summary is None
 
 
