@@ -9,6 +9,7 @@ import typing as t
 import msgspec
 
 from .errors import CorruptRecord
+from .errors import NewerFormat
 from .storage.domains import DomainStorage
 
 logger = logging.getLogger(__name__)
@@ -90,6 +91,8 @@ class Claims:
         try:
             found = self._storage.load_all(f"{self._folder}/{covered}/*")
             claims = [_claim(name, document) for name, document in found]
+        except NewerFormat:
+            raise
         except (CorruptRecord, ValueError, KeyError, TypeError):
             # Of attempts that nobody can read, nobody could tell when it is time for the next.
             logger.exception("claims to a summary cannot be read; they are dropped")

@@ -1227,3 +1227,15 @@ def test_what_are_no_facts_is_refused(plain: Site, found: t.Any) -> None:
     with pytest.raises(TypeError):
         conversation.extract_facts()
     assert names_of(plain) == []
+
+
+def test_a_claim_of_a_newer_release_stays(plain: Site) -> None:
+    plain.memory.summarizer(Model())
+    conversation = plain.start()
+    talk(conversation, 0, 1, 2)
+    with plain.app.app_context():
+        storage = plain.memory.storage("summaries").of_owner(OWNER)
+    name = f"default/{conversation.thread_id}/claims/0/1"
+    storage.save(name, {"chat_memory_format": 99})
+    talk(conversation, 3)
+    assert conversation.summary is None and names_of(plain) == [name]
