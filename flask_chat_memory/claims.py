@@ -10,6 +10,7 @@ import msgspec
 
 from .errors import CorruptRecord
 from .errors import NewerFormat
+from .events import log_event
 from .storage.domains import DomainStorage
 
 logger = logging.getLogger(__name__)
@@ -93,9 +94,9 @@ class Claims:
             claims = [_claim(name, document) for name, document in found]
         except NewerFormat:
             raise
-        except (CorruptRecord, ValueError, KeyError, TypeError):
+        except (CorruptRecord, ValueError, KeyError, TypeError) as error:
             # Of attempts that nobody can read, nobody could tell when it is time for the next.
-            logger.exception("claims to a summary cannot be read; they are dropped")
+            log_event(logger, logging.ERROR, "claims to a summary cannot be read; they are dropped", error)
             self.drop()
             return None
         return max(claims, key=lambda claim: claim.number, default=None)

@@ -15,6 +15,7 @@ from .storage.choice import choose_storage
 from .storage.choice import StorageSettings
 from .storage.domains import domain_storage
 from .storage.domains import DomainStorage
+from .telemetry import traced
 
 
 class Documents:
@@ -38,6 +39,15 @@ class Documents:
         :raises ConfigurationError: for an unknown domain, and if no storage is configured for it.
         """
         return domain_storage(self._serving(app, domain), domain)
+
+    def in_use(self, app: flask.Flask) -> list[tuple[Storage, list[str]]]:
+        """Return each storage once, with the domains that it serves."""
+        found: dict[int, tuple[Storage, list[str]]] = {}
+        for domain, settings in self._storages.items():
+            if settings is not None:
+                storage = self._instance(app, settings)
+                found.setdefault(id(storage), (storage, []))[1].append(domain)
+        return list(found.values())
 
     def chosen(self, app: flask.Flask, choice: object) -> Storage:
         """Return what a plugin's option chooses; of None, that of the domain ``conversation``."""
@@ -64,5 +74,7 @@ class Documents:
             storage = next((storage for known, storage in self._instances if known == settings), None)
             if storage is None:
                 storage = settings.make(lambda options: resolve(app, options, self))
+                if storage is not settings.storage:
+                    storage = traced(storage)
                 self._instances.append((settings, storage))
             return storage

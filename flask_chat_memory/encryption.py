@@ -58,6 +58,10 @@ class Cipher:
         hidden = self._ciphers[header].encrypt(nonce, data, header + place)
         return base64.b64encode(header + nonce + hidden).decode()
 
+    def is_current(self, text: str) -> bool:
+        """Tell whether what ``encrypt`` gave is of the first key."""
+        return text.startswith(base64.b64encode(self._headers[0]).decode())
+
     def decrypt(self, text: object, place: bytes) -> bytes:
         """Return what was encrypted.
 

@@ -18,7 +18,8 @@ from .config import Settings
 from .documents import Documents
 from .errors import ConfigurationError
 from .errors import MissingOwner
-from .forgetting import Forgetting
+from .health import Health
+from .health import SECONDS
 from .instances import PluginInstances
 from .instances import SettingsLoader
 from .opening import current_app
@@ -31,10 +32,12 @@ from .plugins.registry import PluginsAlter
 from .pointer import close_pointers
 from .pointer import forget_visitor
 from .pointer import Pointer
+from .privacy import Privacy
 from .resolve import check
 from .short_term.chain import coverage_of
 from .signals import Announcer
 from .storage.domains import DomainStorage
+from .transfer.stores import Stores
 from .unfinished import end_failed_turns
 from .unfinished import end_refused_turns
 from .web import BLUEPRINT
@@ -42,9 +45,10 @@ from .web import register_web
 
 if t.TYPE_CHECKING:
     from .plugins.sql.schema import Schema
+    from .transfer.stores import Stores
 
 
-class ChatMemory(Opening, Accounts, Forgetting):
+class ChatMemory(Opening, Accounts, Privacy):
     """Gives the chatbots of an app a memory.
 
     One object serves any number of apps and keeps nothing of a request.
@@ -93,7 +97,7 @@ class ChatMemory(Opening, Accounts, Forgetting):
             if chatbot.plugin and chatbot.history:
                 check(app, chatbot.plugin.options, documents)
         instances = PluginInstances(self.plugins, self._settings_loader, configured, documents)
-        self._states[app] = _State(settings, instances, documents)
+        self._states[app] = _State(settings, instances, documents, Health())
         app.extensions["chat_memory"] = self
         register_web(app, settings)
         app.cli.add_command(commands)
@@ -122,6 +126,19 @@ class ChatMemory(Opening, Accounts, Forgetting):
         found += [schema for storage in self._state.documents.all(current_app()) for schema in storage.schemas()]
         return list({schema.identity: schema for schema in found}.values())
 
+    def health(self, seconds: float = SECONDS) -> dict[str, t.Any]:
+        """Ask every store for a sign of life, for the site's own health route; nothing is made, nobody is recognised.
+
+        :param seconds: after which a store that has not answered counts as down.
+        :return: ``{"ok", "stores"}``; a store has ``id``, ``serves`` (chatbots or domains of documents), ``ok``,
+            ``milliseconds`` and ``error``, the class of what went wrong.
+        """
+        state, app = self._state, current_app()
+        chatbots: dict[int, tuple[ChatMemoryPlugin, list[str]]] = {}
+        for name, plugin in self._server_plugins():
+            chatbots.setdefault(id(plugin), (plugin, []))[1].append(name)
+        return state.health.told([*chatbots.values(), *state.documents.in_use(app)], seconds)
+
     def storage(self, domain: str) -> DomainStorage:
         """Return where the documents of a domain are: ``learning``, ``settings``, ``site`` for the site's own, ...
 
@@ -129,13 +146,19 @@ class ChatMemory(Opening, Accounts, Forgetting):
         """
         return self._state.documents.of_domain(current_app(), domain)
 
+    def current_owners(self) -> list[str]:
+        if not flask.has_request_context():
+            raise ConfigurationError("outside of a request, nobody visits; name the owner")
+        pointer = self._pointer(known_owner(self._owner_loader), next(iter(self.settings.chatbots)))
+        return [owner for owner in (pointer.owner, pointer.left_anonymous) if owner is not None]
+
     def _current_owner(self) -> str:
         if not flask.has_request_context():
             raise ConfigurationError("outside of a request, name the owner: user_memories(owner)")
-        owner = self._pointer(known_owner(self._owner_loader), next(iter(self.settings.chatbots))).owner
-        if owner is None:
+        owners = self.current_owners()
+        if not owners:
             raise MissingOwner("nothing was stored for this visitor yet, so nothing can be remembered")
-        return owner
+        return owners[0]
 
     def _makes_summaries(self, chatbot: ChatbotSettings) -> bool:
         is_stored = chatbot.history and (chatbot.plugin is not None or self._settings_loader is not None)
@@ -171,6 +194,17 @@ class ChatMemory(Opening, Accounts, Forgetting):
             if plugin is not None:
                 yield name, plugin
 
+    def stores(self) -> Stores:
+        """Return the plugins and storages of the current app, for who moves what is in them."""
+        return self._stores()
+
+    def _stores(self) -> Stores:
+        from .transfer.stores import Stores
+
+        documents = self._state.documents.in_use(current_app())
+        storages = {domain: storage for storage, domains in documents for domain in domains}
+        return Stores(dict(self._server_plugins()), storages)
+
     def _counted(self, chatbot: str | None) -> cabc.Iterator[tuple[str, ChatMemoryPlugin]]:
         if chatbot is None:
             yield from self._server_plugins()
@@ -190,6 +224,7 @@ class _State(msgspec.Struct, frozen=True):
     settings: Settings
     instances: PluginInstances
     documents: Documents
+    health: Health
 
 
 def _drop_at_logout(app: flask.Flask) -> None:

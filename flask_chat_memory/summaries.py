@@ -10,6 +10,7 @@ import msgspec
 from .claims import Claims
 from .errors import CorruptRecord
 from .errors import NewerFormat
+from .events import log_event
 from .message import ChatMessage
 from .place import Place
 from .plugins.abilities import ListsThreads
@@ -46,8 +47,9 @@ class Summaries:
             return None if document is None else Summary.from_document(document)
         except NewerFormat:
             raise
-        except CorruptRecord:
-            logger.exception("a summary cannot be read; the next one takes its place")
+        except CorruptRecord as error:
+            message = "a summary cannot be read; the next one takes its place"
+            log_event(logger, logging.ERROR, message, error, thread_id=thread_id)
             return None
 
     def save(self, scope: Scope, summary: Summary) -> None:
@@ -146,7 +148,7 @@ class Summaries:
             newer = place.plugin.load_messages(place.scope, place.thread_id, after=last - 1, limit=1)
         if any(message.sequence == last and message.id == last_id for message in newer):
             return summary
-        logger.info("the summary of a thread no longer holds")
+        log_event(logger, logging.INFO, "a summary no longer holds", thread_id=place.thread_id)
         self.delete(place.scope, place.thread_id)
         return None
 

@@ -21,6 +21,7 @@ from .apps import make_app
 from .apps import make_site
 from .apps import ManualClock
 from .apps import Site
+from .moved_stores import moving as moving
 from .redis_servers import key_prefix as key_prefix
 from .redis_servers import make_node as make_node
 from .redis_servers import redis_cluster as redis_cluster

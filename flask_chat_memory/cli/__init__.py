@@ -8,7 +8,7 @@ import typing as t
 
 import click
 
-COMMANDS = ("plugins", "upgrade")
+COMMANDS = ("plugins", "export", "import", "copy", "rewrap", "forget", "upgrade")
 """In the order of their help. Each has a module of its name, with ``_`` after a keyword of Python."""
 
 

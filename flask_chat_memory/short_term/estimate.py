@@ -9,6 +9,7 @@ import typing as t
 
 import msgspec
 
+from ..events import log_event
 from ..message import ChatMessage
 from .budget import Budget
 
@@ -55,10 +56,9 @@ class SiteTokenizer:
         try:
             tokens = self._tokenizer(text)
         except Exception as error:
-            # Not the error itself: it may quote the text.
-            return self._estimate(text, f"has failed ({type(error).__name__})")
+            return self._estimate(text, error)
         if type(tokens) is not int or not 0 <= tokens <= len(text.encode(errors="replace")) + MARKS:
-            return self._estimate(text, "returns what is no number of tokens")
+            return self._estimate(text)
         return tokens
 
     @property
@@ -66,11 +66,12 @@ class SiteTokenizer:
         """How often it has failed in this thread."""
         return getattr(self._here, "failures", 0)
 
-    def _estimate(self, text: str, why: str) -> int:
+    def _estimate(self, text: str, error: Exception | None = None) -> int:
         self._here.failures = self.failures + 1
         if not self._has_told:
             self._has_told = True
-            logger.error("the tokenizer of the site %s; bytes are counted instead", why)
+            message = "the tokenizer of the site gave no number of tokens; bytes are counted instead"
+            log_event(logger, logging.ERROR, message, error)
         return tokens_of_text(text)
 
 

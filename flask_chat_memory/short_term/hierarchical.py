@@ -9,6 +9,7 @@ import typing as t
 
 import msgspec
 
+from ..events import log_event
 from .base import Prompt
 from .base import View
 from .coverage import Coverage
@@ -60,6 +61,7 @@ class Hierarchical(Tokens):
         history.newest(PAGE)
         summary = history.summary
         if summary is not None and not self.coverage.has_room_for(summary):
-            logger.warning("a summary is longer than there is room for, and counts as none")
+            message = "a summary is longer than there is room for, and counts as none"
+            log_event(logger, logging.WARNING, message, thread_id=summary.thread_id)
             summary = None
         return super().view(history, msgspec.structs.replace(prompt, summary=summary or prompt.summary))

@@ -1,4 +1,4 @@
-"""The contract of a storage of documents: five required operations, and four over them."""
+"""The contract of a storage of documents: five required operations, and five over them."""
 
 from __future__ import annotations
 
@@ -73,6 +73,21 @@ class Storage(abc.ABC):
             self.save(key, document)
             return True
 
+    def exchange(self, key: str, document: cabc.Mapping[str, t.Any], other: cabc.Mapping[str, t.Any]) -> bool:
+        """Store another document under the key if this one is there, in one step; tell whether it did.
+
+        A storage that keeps the time of a document keeps that of the first. Of threads of this process alone here, as
+        :meth:`create`.
+
+        :raises ValueError, InvalidDocument, StorageError: as :meth:`save`.
+        """
+        with _creating.lock:
+            if self.load(key) != plain_document(document):
+                plain_document(other)
+                return False
+            self.save(key, other)
+            return True
+
     @abc.abstractmethod
     def load(self, key: str) -> Document | None:
         """Return the document of the key, None if there is none.
@@ -132,6 +147,13 @@ class Storage(abc.ABC):
     def schemas(self) -> tuple[Schema, ...]:
         """Return what there is to know of the tables in which the documents are; none without tables."""
         return ()
+
+    def ping(self) -> None:
+        """Ask the store for a sign of life; nothing is made that is not there yet, be it a table, a file or a folder.
+
+        :raises StorageError: if the store fails.
+        """
+        self.exists("none")
 
     def close(self) -> None:  # noqa: B027 (a storage without resources has nothing to do)
         """Give back what the storage opened; what the site handed in stays open."""

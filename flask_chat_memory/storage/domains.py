@@ -72,7 +72,7 @@ class DomainStorage(Storage):
     def owned(self) -> dict[str, builtins.list[str]]:
         """Return the names of the documents of each owner, by the owner's segment of the keys."""
         start = f"{self._folder}/{OWNER}"
-        with _Errors():
+        with StorageErrors():
             keys = builtins.list(self._storage.list(f"{start}*"))
         found: dict[str, builtins.list[str]] = {}
         for key in keys:
@@ -82,55 +82,64 @@ class DomainStorage(Storage):
 
     def save(self, name: str, document: cabc.Mapping[str, t.Any]) -> None:
         key, document = self._key(name), plain_document(document)
-        with _Errors():
+        with StorageErrors():
             self._storage.save(key, document)
 
     def create(self, name: str, document: cabc.Mapping[str, t.Any]) -> bool:
         key, document = self._key(name), plain_document(document)
-        with _Errors():
+        with StorageErrors():
             return bool(self._storage.create(key, document))
 
     def load(self, name: str) -> Document | None:
         key = self._key(name)
-        with _Errors():
+        with StorageErrors():
             document = self._storage.load(key)
         return None if document is None else _checked(document, key)
 
     def delete(self, name: str) -> bool:
         key = self._key(name)
-        with _Errors():
+        with StorageErrors():
             return bool(self._storage.delete(key))
 
     def list(self, pattern: str = "*") -> builtins.list[str]:
         keys = self._keys_for(pattern)
-        with _Errors():
+        with StorageErrors():
             found = builtins.list(self._storage.list(keys))
         return matching(self._names(found), pattern)
 
     def load_all(self, pattern: str = "*") -> builtins.list[tuple[str, Document]]:
         keys = self._keys_for(pattern)
-        with _Errors():
+        with StorageErrors():
             found = dict(self._storage.load_all(keys))
         names = self._names(found)
         return [(name, _checked(found[names[name]], names[name])) for name in matching(names, pattern)]
 
     def exists(self, name: str) -> bool:
         key = self._key(name)
-        with _Errors():
+        with StorageErrors():
             return bool(self._storage.exists(key))
 
     def clean_up(self, before: float, pattern: str = "*") -> int:
         keys = [self._key(name) for name in self.list(pattern)]
-        with _Errors():
+        with StorageErrors():
             # A key of ours holds neither sign of a pattern.
             return sum(self._storage.clean_up(before, key) for key in keys)
 
     def delete_all(self) -> int:
         """Remove every document in the folder, also those whose names cannot be listed; return how many."""
-        with _Errors():
+        with StorageErrors():
             return sum(
                 bool(self._storage.delete(key)) for key in builtins.list(self._storage.list(f"{self._folder}/*"))
             )
+
+    def count(self) -> int:
+        """Return how many documents are in the folder, also those whose names cannot be listed."""
+        with StorageErrors():
+            return len(builtins.list(self._storage.list(f"{self._folder}/*")))
+
+    def ping(self) -> None:
+        with StorageErrors():
+            self._storage.ping()
 
     def is_name(self, name: object) -> t.TypeGuard[str]:
         """Tell whether a value, which a client may have sent, can be the name of a document here."""
@@ -228,7 +237,7 @@ class WholeKeys(DomainStorage):
         return {key: key for key in keys}
 
 
-class _Errors:
+class StorageErrors:
     """Raises StorageError for what the site's own storage raises; the text may quote what a visitor wrote."""
 
     def __enter__(self) -> None: ...

@@ -34,9 +34,9 @@ PAGE = 1000
 WHOLE_PAGE = 200
 """Documents that one call asks for."""
 
-_SAVE, _CREATE, _LOAD, _EXISTS, _DELETE, _CLEAN_UP = (
+_SAVE, _CREATE, _EXCHANGE, _LOAD, _EXISTS, _DELETE, _CLEAN_UP = (
     Script(name, ("documents",), f"{__package__}.redis_")
-    for name in ("save", "create", "load", "exists", "delete", "clean_up")
+    for name in ("save", "create", "exchange", "load", "exists", "delete", "clean_up")
 )
 _LIST, _LOAD_ALL = (Script(name, ("documents", "alive"), f"{__package__}.redis_") for name in ("list", "load_all"))
 
@@ -62,6 +62,11 @@ class RedisStorage(BuiltInStorage):
         body = encode(document)
         # Sent again, it would find what it has stored.
         return bool(self._run(_CREATE, check_key(key), body, repeatable=False, time=repr(float(self.clock()))))
+
+    def exchange(self, key: str, document: cabc.Mapping[str, t.Any], other: cabc.Mapping[str, t.Any]) -> bool:
+        old, new = encode(document), encode(other)
+        # Sent again, it would not find what it has replaced.
+        return bool(self._run(_EXCHANGE, check_key(key), old, new, repeatable=False))
 
     def load(self, key: str) -> Document | None:
         record = self._run(_LOAD, check_key(key))
@@ -92,6 +97,9 @@ class RedisStorage(BuiltInStorage):
                 given = {"before": float(before), "names": names[place : place + PAGE]}
                 count += self._server.run(_CLEAN_UP, index, given, repeatable=False)
         return count
+
+    def ping(self) -> None:
+        self._server.ping(self._prefix)
 
     def close(self) -> None:
         self._server.close()

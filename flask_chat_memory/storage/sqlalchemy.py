@@ -60,6 +60,14 @@ class SQLAlchemyStorage(BuiltInStorage):
         create = self._statements.create
         return self._database.write(lambda transaction: transaction.run(create, values), repeatable=False) > 0
 
+    def exchange(self, key: str, document: cabc.Mapping[str, t.Any], other: cabc.Mapping[str, t.Any]) -> bool:
+        old, new = encode(document).decode(), encode(other).decode()
+        if old == new:
+            return self.load(key) == document
+        values = {"wanted": document_key(key), "old": old, "new": new}
+        exchange = self._statements.exchange
+        return self._database.write(lambda transaction: transaction.run(exchange, values), repeatable=False) > 0
+
     def load(self, key: str) -> Document | None:
         rows = self._database.rows(self._statements.load, {"wanted": document_key(key)})
         return decode(rows[0][0], key) if rows else None
@@ -105,6 +113,9 @@ class SQLAlchemyStorage(BuiltInStorage):
 
     def schemas(self) -> tuple[Schema, ...]:
         return (self._database.schema,)
+
+    def ping(self) -> None:
+        self._database.ping()
 
     def close(self) -> None:
         self._database.close()

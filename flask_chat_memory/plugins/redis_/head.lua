@@ -5,13 +5,17 @@
 --
 --   <index>                    sorted set: digest of a thread -> last activity
 --   <index>:current            string: digest of the ongoing thread
---   <index>:usage              hash: "<day> <what is counted> <model>" -> number
+--   <index>:usage              hash: "<day> <what is counted> <model>" -> number; "owner" and "chatbot"
+--   <index>:forgotten          hash: a ledger on its way to that of the forgotten, with a token
+--   <index>:added:<token>      string: that ledger has been added to this one; expires
 --   <index>:<digest>:messages  list: "<sequence, 16 digits> <JSON>" of each message; last of all the head, packed, so
 --                              that one native command reads a thread
 --   <index>:<digest>:found     hash: "m:" and the id of a message -> sequence; "t:" and a turn -> sequences;
 --                              "k:" and an append key -> sequence of its batch; "o:" and a number -> key, in their order
 --   <index>:<digest>:about     hash: what appends neither read nor write
 --   <index>:<digest>:marks     hash: id of a message -> its mark, JSON
+--
+-- A thread that is being restored lies under <index>:<digest>-<nonce> until all of its messages are there.
 --
 -- Times are UNIX seconds by the clock of the caller; they come as text, too, for to format a float so that it survives is
 -- slow. Nothing depends on that of the server but when keys are dropped.

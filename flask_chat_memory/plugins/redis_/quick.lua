@@ -83,7 +83,7 @@ repeat
     end
 
     if #given.usage > 0 then
-        redis.call('HLEN', index .. ':usage')
+        redis.call('HSET', index .. ':usage', 'owner', given.owner, 'chatbot', given.chatbot)
     end
     redis.call('ZADD', index, given.time, digest)
     redis.call('HSET', found, unpack(fields))

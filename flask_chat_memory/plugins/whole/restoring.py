@@ -38,28 +38,20 @@ class Restoring(Appending, RestoresThreads, RestoresUsage, abc.ABC):
                 live=tuple(stored.live.values()),
             )
 
-    def restore_thread(self, scope: Scope, whole: WholeThread, messages: cabc.Iterable[ChatMessage]) -> None:
-        thread = whole.thread
-        check_append(thread.id, None)
-        stored = StoredThread(
-            created_at=thread.created_at,
-            last_activity=thread.last_activity,
-            messages=copies_of(messages),
-            sequence=whole.sequence,
-            keys=dict(whole.keys),
-            live={live.turn: live for live in whole.live},
-            lines=whole.lines,
-            marks=dict(whole.marks),
-            tokens=thread.tokens,
-            description=ThreadChanges(
-                title=thread.title,
-                pinned=thread.pinned,
-                archived=thread.archived,
-                configuration=thread.configuration,
-            ),
-        )
+    def restore_thread(
+        self,
+        scope: Scope,
+        whole: WholeThread,
+        messages: cabc.Iterable[ChatMessage],
+        *,
+        instead_of: WholeThread | None = None,
+    ) -> bool:
+        check_append(whole.thread.id, None)
         with self.lock:
-            self._threads.restore(scope, thread.id, stored, whole.current)
+            if instead_of is not None and self.find_whole(scope, whole.thread.id) != instead_of:
+                return False
+            self._threads.restore(scope, whole.thread.id, _stored(whole, messages), whole.current)
+            return True
 
     def usage_scopes(self) -> cabc.Iterator[Scope]:
         with self._reading:
@@ -72,3 +64,24 @@ class Restoring(Appending, RestoresThreads, RestoresUsage, abc.ABC):
             for day in days:
                 ledger.put(day.day.isoformat(), day.model or "", numbers_of(day))
             self._threads.keep_ledger(scope, ledger)
+
+
+def _stored(whole: WholeThread, messages: cabc.Iterable[ChatMessage]) -> StoredThread:
+    thread = whole.thread
+    return StoredThread(
+        created_at=thread.created_at,
+        last_activity=thread.last_activity,
+        messages=copies_of(messages),
+        sequence=whole.sequence,
+        keys=dict(whole.keys),
+        live={live.turn: live for live in whole.live},
+        lines=whole.lines,
+        marks=dict(whole.marks),
+        tokens=thread.tokens,
+        description=ThreadChanges(
+            title=thread.title,
+            pinned=thread.pinned,
+            archived=thread.archived,
+            configuration=thread.configuration,
+        ),
+    )
