@@ -25,9 +25,9 @@ _LATER = 9
 """What may be the version of a later release; no text begins with such a byte."""
 _KEY_ID_BYTES = 8
 _HEADER_END = len(_VERSION) + _KEY_ID_BYTES
-_NONCE_END = _HEADER_END + 12
-_LAST = {1: "AEIMQUYcgkosw048", 2: "AQgw"}
-"""What can stand before so many signs of padding: the unused bits are zero."""
+_NONCE_BYTES = 12
+_NONCE_END = _HEADER_END + _NONCE_BYTES
+_OVERHEAD = _NONCE_END + 16
 _FROM_URL = str.maketrans("-_", "+/")
 
 
@@ -50,33 +50,34 @@ class Cipher:
         }
 
     def encrypt(self, data: bytes, place: bytes) -> str:
-        """Return the data as text that can be read at this place alone.
+        """Return JSON text as text that can be read at this place alone.
 
-        :param place: what tells the place of the value from that of every other.
+        :param place: what tells the place of the value from that of every other; see :func:`place_of`.
         """
-        header, nonce = self._headers[0], os.urandom(_NONCE_END - _HEADER_END)
-        hidden = self._ciphers[header].encrypt(nonce, data, header + place)
-        return base64.b64encode(header + nonce + hidden).decode()
+        # Spaces after it say nothing, and base64 is left without unused bits, whose change nobody would notice.
+        data = data.ljust(len(data) + -(_OVERHEAD + len(data)) % 3)
+        header, nonce = self._headers[0], os.urandom(_NONCE_BYTES)
+        return base64.b64encode(header + nonce + self._ciphers[header].encrypt(nonce, data, place)).decode()
 
     def is_current(self, text: str) -> bool:
         """Tell whether what ``encrypt`` gave is of the first key."""
         return text.startswith(base64.b64encode(self._headers[0]).decode())
 
     def decrypt(self, text: object, place: bytes) -> bytes:
-        """Return what was encrypted.
+        """Return the JSON text that was encrypted, maybe with spaces after it.
 
         :raises DecryptionFailed: if it was not encrypted, its key is not there, or text or place are other ones.
         """
-        try:
-            data = _convert(text, bytes) if type(text) is str else b""
-        except (msgspec.ValidationError, UnicodeEncodeError):
-            data = b""
-        header = data[:_HEADER_END]
-        cipher = self._ciphers.get(header)
-        if cipher is None or not _is_whole(t.cast(str, text)):
+        [data] = decoded([text])
+        return self.open(data, place)
+
+    def open(self, data: bytes, place: bytes) -> bytes:
+        """Do what :meth:`decrypt` does with what :func:`decoded` gave."""
+        cipher = self._ciphers.get(data[:_HEADER_END])
+        if cipher is None:
             raise _unreadable(data)
         try:
-            return cipher.decrypt(data[_HEADER_END:_NONCE_END], data[_NONCE_END:], header + place)
+            return cipher.decrypt(data[_HEADER_END:_NONCE_END], data[_NONCE_END:], place)
         except (InvalidTag, ValueError) as error:
             raise DecryptionFailed("it was changed, or belongs to another place") from error
 
@@ -84,9 +85,17 @@ class Cipher:
         return f"<Cipher with {len(self._headers)} keys>"
 
 
+def decoded(texts: cabc.Sequence[object]) -> list[bytes]:
+    """Return the bytes of texts in base64, all at once, which takes half the time; none of what is no such text."""
+    try:
+        return _convert(texts, list[bytes])
+    except (msgspec.ValidationError, UnicodeEncodeError):
+        return [decoded([text])[0] for text in texts] if len(texts) > 1 else [b""]
+
+
 def place_of(kind: t.Literal["message", "title", "comment", "live", "document"], *names: str) -> bytes:
-    """Return the place of a value; the names hold no NUL."""
-    return "\0".join((kind, *names)).encode()
+    """Return the place of a value in this version of the format; the names hold no NUL."""
+    return _VERSION + "\0".join((kind, *names)).encode()
 
 
 def _key(text: object, place: int) -> bytes:
@@ -101,11 +110,6 @@ def _key(text: object, place: int) -> bytes:
 
 def _key_id(key: bytes) -> bytes:
     return hashlib.blake2b(b"flask-chat-memory key id", key=key, digest_size=_KEY_ID_BYTES).digest()
-
-
-def _is_whole(text: str) -> bool:
-    """Tell whether base64 is as it was written: the unused bits at its end are zero."""
-    return text[-1] != "=" or text.rstrip("=")[-1] in _LAST[text.count("=", -2)]
 
 
 def _unreadable(data: bytes) -> DecryptionFailed:
