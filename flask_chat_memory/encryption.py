@@ -57,40 +57,57 @@ class Cipher:
         # Spaces after it say nothing, and base64 is left without unused bits, whose change nobody would notice.
         data = data.ljust(len(data) + -(_OVERHEAD + len(data)) % 3)
         header, nonce = self._headers[0], os.urandom(_NONCE_BYTES)
-        return base64.b64encode(header + nonce + self._ciphers[header].encrypt(nonce, data, place)).decode()
+        hidden = self._ciphers[header].encrypt(nonce, data, place)
+        return t.cast(str, msgspec.to_builtins(header + nonce + hidden))
 
     def is_current(self, text: str) -> bool:
         """Tell whether what ``encrypt`` gave is of the first key."""
         return text.startswith(base64.b64encode(self._headers[0]).decode())
 
-    def decrypt(self, text: object, place: bytes) -> bytes:
+    def decrypt(self, text: object, place: bytes, name: str) -> bytes:
         """Return the JSON text that was encrypted, maybe with spaces after it.
 
+        :param name: names the value in the error.
         :raises DecryptionFailed: if it was not encrypted, its key is not there, or text or place are other ones.
         """
-        [data] = decoded([text])
-        return self.open(data, place)
+        [data] = self.decrypt_all([text], [place], lambda _place: name)
+        return data
 
-    def open(self, data: bytes, place: bytes) -> bytes:
-        """Do what :meth:`decrypt` does with what :func:`decoded` gave."""
-        cipher = self._ciphers.get(data[:_HEADER_END])
-        if cipher is None:
-            raise _unreadable(data)
-        try:
-            return cipher.decrypt(data[_HEADER_END:_NONCE_END], data[_NONCE_END:], place)
-        except (InvalidTag, ValueError) as error:
-            raise DecryptionFailed("it was changed, or belongs to another place") from error
+    def decrypt_all(
+        self, texts: cabc.Sequence[object], places: cabc.Iterable[bytes], name: cabc.Callable[[int], str]
+    ) -> list[bytes]:
+        """Do with many values what :meth:`decrypt` does with one.
+
+        :param name: gives the name of the value that stands there.
+        """
+        opened: list[bytes] = []
+        for data, place in zip(_decoded(texts), places, strict=True):
+            try:
+                cipher = self._ciphers[data[:_HEADER_END]]
+                opened.append(cipher.decrypt(data[_HEADER_END:_NONCE_END], data[_NONCE_END:], place))
+            except (KeyError, InvalidTag, ValueError) as error:
+                reason = self._reason(data[:_HEADER_END])
+                raise DecryptionFailed(f"{name(len(opened))} cannot be read: {reason}") from error
+        return opened
+
+    def _reason(self, header: bytes) -> str:
+        if header in self._ciphers:
+            return "it was changed, or belongs to another place"
+        if len(header) < _HEADER_END or header[0] > _LATER:
+            return "it is not encrypted, or was changed"
+        if not header.startswith(_VERSION):
+            return (
+                f"it was encrypted in format {header[0]}, and this release of Flask-Chat-Memory reads none after "
+                f"{_VERSION[0]}: install a newer release; or it is not encrypted, or was changed"
+            )
+        key = header.removeprefix(_VERSION).hex()
+        return (
+            f"it was encrypted with the key {key}, which is not among the keys, or was changed; "
+            "add the old key to the end of the option 'keys'"
+        )
 
     def __repr__(self) -> str:
         return f"<Cipher with {len(self._headers)} keys>"
-
-
-def decoded(texts: cabc.Sequence[object]) -> list[bytes]:
-    """Return the bytes of texts in base64, all at once, which takes half the time; none of what is no such text."""
-    try:
-        return _convert(texts, list[bytes])
-    except (msgspec.ValidationError, UnicodeEncodeError):
-        return [decoded([text])[0] for text in texts] if len(texts) > 1 else [b""]
 
 
 def place_of(kind: t.Literal["message", "title", "comment", "live", "document"], *names: str) -> bytes:
@@ -112,16 +129,9 @@ def _key_id(key: bytes) -> bytes:
     return hashlib.blake2b(b"flask-chat-memory key id", key=key, digest_size=_KEY_ID_BYTES).digest()
 
 
-def _unreadable(data: bytes) -> DecryptionFailed:
-    if len(data) < _NONCE_END or not data.startswith(_VERSION):
-        if len(data) >= _NONCE_END and data[0] <= _LATER:
-            return DecryptionFailed(
-                f"it was encrypted in format {data[0]}, and this release of Flask-Chat-Memory reads none after "
-                f"{_VERSION[0]}: install a newer release; or it is not encrypted, or was changed"
-            )
-        return DecryptionFailed("it is not encrypted, or was changed")
-    key = data[len(_VERSION) : _HEADER_END].hex()
-    return DecryptionFailed(
-        f"it was encrypted with the key {key}, which is not among the keys, or was changed; "
-        "add the old key to the end of the option 'keys'"
-    )
+def _decoded(texts: cabc.Sequence[object]) -> list[bytes]:
+    """Return the bytes of texts in base64, all at once, which takes half the time; none of what is no such text."""
+    try:
+        return _convert(texts, list[bytes])
+    except (msgspec.ValidationError, UnicodeEncodeError):
+        return [_decoded([text])[0] for text in texts] if len(texts) > 1 else [b""]

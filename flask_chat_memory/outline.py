@@ -71,10 +71,11 @@ class Outlines:
 
 
 def _said(known: Known, others: dict[str, t.Any] | None) -> object:
+    content = known.content
+    if type(content) is str and known.tool_calls is known.name is known.metadata is UNSET and not others:
+        return content
     values = {name: getattr(known, name) for name in _SAID}
-    fields = {name: value for name, value in values.items() if value is not UNSET} | (others or {})
-    content = fields.get("content")
-    return content if type(content) is str and len(fields) == 1 else fields
+    return {name: value for name, value in values.items() if value is not UNSET} | (others or {})
 
 
 def _filled(known: Known, fields: dict[str, t.Any]) -> Fields:

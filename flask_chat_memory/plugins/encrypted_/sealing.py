@@ -10,7 +10,6 @@ import typing as t
 import msgspec
 
 from ...encryption import Cipher
-from ...encryption import decoded
 from ...encryption import place_of
 from ...errors import DecryptionFailed
 from ...events import log_event
@@ -62,15 +61,10 @@ class Sealing:
         for start in range(0, len(messages), CHUNK):
             chunk = messages[start : start + CHUNK]
             outlines = Outlines(chunk)
-            opened += outlines.with_said(self._opened(thread, chunk, outlines))
+            places = [thread + outline for outline in outlines.texts()]
+            name = functools.partial(_name, chunk)
+            opened += outlines.with_said(self._cipher.decrypt_all(outlines.contents(), places, name))
         return opened
-
-    def _opened(self, thread: bytes, messages: cabc.Sequence[ChatMessage], outlines: Outlines) -> cabc.Iterator[bytes]:
-        for message, data, outline in zip(messages, decoded(outlines.contents()), outlines.texts(), strict=True):
-            try:
-                yield self._cipher.open(data, thread + outline)
-            except DecryptionFailed as error:
-                raise DecryptionFailed(f"the stored message {message.sequence} cannot be read: {error}") from error
 
     def seal_text(self, text: str, kind: Kind, scope: Scope, *place: str) -> str:
         """Return a text encrypted.
@@ -84,10 +78,8 @@ class Sealing:
 
         :raises DecryptionFailed: if it cannot be read.
         """
-        try:
-            return _decode(self._cipher.decrypt(sealed, place_of(kind, scope.owner, scope.chatbot, *place)))
-        except DecryptionFailed as error:
-            raise DecryptionFailed(f"{_NAMES[kind]} cannot be read: {error}") from error
+        place_in_store = place_of(kind, scope.owner, scope.chatbot, *place)
+        return _decode(self._cipher.decrypt(sealed, place_in_store, _NAMES[kind]))
 
     def open_live(self, scope: Scope, thread_id: str, live: LiveTurn) -> LiveTurn:
         """Return a live record with its text; without one that cannot be read, so that the turn can be ended."""
@@ -207,3 +199,7 @@ class Resealing:
 
 def _place_of_messages(scope: Scope, thread_id: str) -> bytes:
     return place_of("message", scope.owner, scope.chatbot, thread_id, "")
+
+
+def _name(messages: cabc.Sequence[ChatMessage], place: int) -> str:
+    return f"the stored message {messages[place].sequence}"
