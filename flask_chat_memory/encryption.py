@@ -24,10 +24,13 @@ _VERSION = b"\x01"
 _LATER = 9
 """What may be the version of a later release; no text begins with such a byte."""
 _KEY_ID_BYTES = 8
-_HEADER_END = len(_VERSION) + _KEY_ID_BYTES
 _NONCE_BYTES = 12
-_NONCE_END = _HEADER_END + _NONCE_BYTES
-_OVERHEAD = _NONCE_END + 16
+_TAG_BYTES = 16
+_HEADER = slice(len(_VERSION) + _KEY_ID_BYTES)
+_NONCE = slice(_HEADER.stop, _HEADER.stop + _NONCE_BYTES)
+_HIDDEN = slice(_NONCE.stop, None)
+_BESIDE = _NONCE.stop + _TAG_BYTES
+"""Bytes that come to what is encrypted."""
 _FROM_URL = str.maketrans("-_", "+/")
 
 
@@ -55,7 +58,7 @@ class Cipher:
         :param place: what tells the place of the value from that of every other; see :func:`place_of`.
         """
         # Spaces after it say nothing, and base64 is left without unused bits, whose change nobody would notice.
-        data = data.ljust(len(data) + -(_OVERHEAD + len(data)) % 3)
+        data = data.ljust(len(data) + -(_BESIDE + len(data)) % 3)
         header, nonce = self._headers[0], os.urandom(_NONCE_BYTES)
         hidden = self._ciphers[header].encrypt(nonce, data, place)
         return t.cast(str, msgspec.to_builtins(header + nonce + hidden))
@@ -83,17 +86,16 @@ class Cipher:
         opened: list[bytes] = []
         for data, place in zip(_decoded(texts), places, strict=True):
             try:
-                cipher = self._ciphers[data[:_HEADER_END]]
-                opened.append(cipher.decrypt(data[_HEADER_END:_NONCE_END], data[_NONCE_END:], place))
+                opened.append(self._ciphers[data[_HEADER]].decrypt(data[_NONCE], data[_HIDDEN], place))
             except (KeyError, InvalidTag, ValueError) as error:
-                reason = self._reason(data[:_HEADER_END])
+                reason = self._reason(data[_HEADER])
                 raise DecryptionFailed(f"{name(len(opened))} cannot be read: {reason}") from error
         return opened
 
     def _reason(self, header: bytes) -> str:
         if header in self._ciphers:
             return "it was changed, or belongs to another place"
-        if len(header) < _HEADER_END or header[0] > _LATER:
+        if len(header) < _HEADER.stop or header[0] > _LATER:
             return "it is not encrypted, or was changed"
         if not header.startswith(_VERSION):
             return (
