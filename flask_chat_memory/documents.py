@@ -21,10 +21,12 @@ class Documents:
     """Gives each domain its storage.
 
     :param storages: domain -> what the configuration chose for it.
+    :param retention: domain -> seconds that its documents are kept; those of no other are deleted by age.
     """
 
-    def __init__(self, storages: cabc.Mapping[str, StorageSettings | None]) -> None:
+    def __init__(self, storages: cabc.Mapping[str, StorageSettings | None], retention: cabc.Mapping[str, int]) -> None:
         self._storages = storages
+        self._retention = retention
         self._instances: list[tuple[StorageSettings, Storage]] = []
         self.lock = threading.RLock()
         rest_in_forks(self)
@@ -37,7 +39,7 @@ class Documents:
 
         :raises ConfigurationError: for an unknown domain, and if no storage is configured for it.
         """
-        return domain_storage(self._serving(app, domain), domain)
+        return domain_storage(self._serving(app, domain), domain, self._retention.get(domain))
 
     def chosen(self, app: flask.Flask, choice: object) -> Storage:
         """Return what a plugin's option chooses; of None, that of the domain ``conversation``."""

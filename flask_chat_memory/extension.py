@@ -83,7 +83,7 @@ class ChatMemory(Opening, Accounts, Forgetting):
         configured = [chatbot.plugin for chatbot in settings.chatbots.values() if chatbot.plugin]
         if settings.url_prefix is not None and BLUEPRINT in app.blueprints:
             raise ConfigurationError(f"the app has a blueprint {BLUEPRINT!r} already; give that one another name")
-        documents = Documents(settings.storages)
+        documents = Documents(settings.storages, settings.retention)
         for chatbot in settings.chatbots.values():
             if chatbot.plugin and chatbot.history:
                 check(app, chatbot.plugin.options, documents)

@@ -32,6 +32,8 @@ from .sql.engines import check_url
 from .sql.engines import dialect_of
 from .sql.lines import SQLLines
 from .sql.moving import Mover
+from .sql.purging import PurgeStatements
+from .sql.purging import SQLPurge
 from .sql.restoring import RestoreStatements
 from .sql.restoring import SQLRestoring
 from .sql.rows import Append
@@ -59,6 +61,7 @@ __all__ = ["SQLAlchemyPlugin", "define_tables"]
 class SQLAlchemyPlugin(
     SQLLines,
     SQLRestoring,
+    SQLPurge,
     SQLSearch,
     ChatMemoryPlugin,
     CurrentThread,
@@ -128,6 +131,7 @@ class SQLAlchemyPlugin(
         self._thread_statements = ThreadStatements(tables, self._statements)
         self._restore_statements = RestoreStatements(tables, self._statements)
         self._search_statements = SearchStatements(tables, self._statements)
+        self._purge_statements = PurgeStatements(tables, self._statements)
         self._append_at_once = self._database.dialect.append_at_once(tables, self.options)
         self._delete_at_once = self._database.dialect.delete_at_once(tables, self.options)
 

@@ -126,6 +126,13 @@ class Storage(abc.ABC):
                 count += 1
         return count
 
+    def stored_times(self, pattern: str = "*") -> dict[str, float | None]:
+        """Return when each document was last stored whose key the pattern matches: UNIX times in seconds.
+
+        None stands for a document of which :meth:`clean_up` does not know it, either.
+        """
+        return {key: stored_time(self.load(key) or {}) for key in self.list(pattern)}
+
     def close(self) -> None:  # noqa: B027 (a storage without resources has nothing to do)
         """Give back what the storage opened; what the site handed in stays open."""
 

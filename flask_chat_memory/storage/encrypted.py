@@ -112,6 +112,11 @@ class EncryptedStorage(Storage):
             return super().clean_up(before, pattern)
         return self._storage.clean_up(before, pattern)
 
+    def stored_times(self, pattern: str = "*") -> dict[str, float | None]:
+        if type(self._storage).stored_times is Storage.stored_times:
+            return super().stored_times(pattern)
+        return self._storage.stored_times(pattern)
+
     def close(self) -> None:
         if self._is_own:
             self._storage.close()

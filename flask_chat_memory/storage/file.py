@@ -97,9 +97,15 @@ class FileStorage(BuiltInStorage):
         for key in self.list(pattern):
             path = self._names.path(key)
             with self._writing(key):
-                times = [time for suffix in (MARKDOWN, JSON) if (time := _stored_at(path + suffix)) is not None]
-                count += bool(times) and max(times) < before and self._remove(path)
+                time = _newest_at(path)
+                count += time is not None and time < before and self._remove(path)
         return count
+
+    def stored_times(self, pattern: str = "*") -> dict[str, float | None]:
+        keys = self.list(pattern)
+        with self._errors:
+            times = {key: _newest_at(self._names.path(key)) for key in keys}
+        return {key: time for key, time in times.items() if time is not None}
 
     def _save(self, key: str, document: cabc.Mapping[str, t.Any], replaces: bool) -> bool:
         path = self._names.path(check_key(key))
@@ -157,6 +163,11 @@ class FileStorage(BuiltInStorage):
 
 def _is_there(path: str) -> bool:
     return any(_stored_at(path + suffix) is not None for suffix in (MARKDOWN, JSON))
+
+
+def _newest_at(path: str) -> float | None:
+    """Return when a document was stored, without the suffix of its path; both kinds of file may be there."""
+    return max((time for suffix in (MARKDOWN, JSON) if (time := _stored_at(path + suffix)) is not None), default=None)
 
 
 def _stored_at(path: str) -> float | None:

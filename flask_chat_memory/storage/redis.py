@@ -37,7 +37,9 @@ _SAVE, _CREATE, _LOAD, _EXISTS, _DELETE, _CLEAN_UP = (
     Script(name, ("documents",), f"{__package__}.redis_")
     for name in ("save", "create", "load", "exists", "delete", "clean_up")
 )
-_LIST, _LOAD_ALL = (Script(name, ("documents", "alive"), f"{__package__}.redis_") for name in ("list", "load_all"))
+_LIST, _LOAD_ALL, _TIMES = (
+    Script(name, ("documents", "alive"), f"{__package__}.redis_") for name in ("list", "load_all", "times")
+)
 
 
 class RedisStorage(BuiltInStorage):
@@ -92,6 +94,12 @@ class RedisStorage(BuiltInStorage):
                 count += self._server.run(_CLEAN_UP, index, given, repeatable=False)
         return count
 
+    def stored_times(self, pattern: str = "*") -> dict[str, float | None]:
+        found: dict[str, float | None] = {}
+        for names, times in self._pages(_TIMES, pattern, PAGE):
+            found.update(zip((name.decode() for name in names), map(_time_of, times), strict=True))
+        return {name: found[name] for name in matching(found, pattern)}
+
     def close(self) -> None:
         self._server.close()
 
@@ -128,6 +136,13 @@ class RedisStorage(BuiltInStorage):
         """Return the name of the index of a key's top folder: in braces, so that a cluster keeps all of it together."""
         digest = hashlib.blake2b(key.partition("/")[0].encode(), digest_size=16).hexdigest()
         return f"{self._prefix}{{{digest}}}"
+
+
+def _time_of(text: bytes) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _document(record: bytes, key: str) -> Document:

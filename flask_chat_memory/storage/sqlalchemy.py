@@ -86,6 +86,10 @@ class SQLAlchemyStorage(BuiltInStorage):
             lambda transaction: sum(transaction.run(self._statements.delete_old, this) for this in old)
         )
 
+    def stored_times(self, pattern: str = "*") -> dict[str, float | None]:
+        times = dict(self._rows(pattern, self._statements.times, self._statements.times_between))
+        return {name: times[name] for name in matching(times, pattern)}
+
     def _values(self, key: str, document: cabc.Mapping[str, t.Any]) -> dict[str, t.Any]:
         return {
             "document_key": document_key(key),

@@ -35,6 +35,10 @@ class Conditions:
         """Return the condition that a text is part of what the column has, taken literally."""
         return sa.func.instr(column, text) > 0
 
+    def among(self, column: sa.Column[str], keys: str = "keys") -> sa.ColumnElement[bool]:
+        """Return the condition that a column has one of the values of a parameter, which is a list in JSON."""
+        return column.in_(sa.select(sa.func.json_each(_p(keys)).table_valued("value").c.value))
+
     def _body(
         self, hidden: sa.ColumnElement[str | None], body: sa.ColumnElement[str] | None = None
     ) -> sa.ColumnElement[str]:

@@ -37,6 +37,10 @@ class PostgreSQLStatements(ServerStatements):
     def holds(self, column: sa.Column[t.Any], text: sa.BindParameter[t.Any]) -> sa.ColumnElement[bool]:
         return sa.func.strpos(column, text) > 0
 
+    def among(self, column: sa.Column[str], keys: str = "keys") -> sa.ColumnElement[bool]:
+        values = sa.cast(sa.bindparam(keys, type_=sa.Text), postgresql.JSON)
+        return column.in_(sa.select(sa.func.json_array_elements_text(values)))
+
     def _adding(self, table: sa.Table, values: dict[str, t.Any], more: dict[str, t.Any]) -> sa.Insert:
         insert = postgresql.insert(table).values(values)
         return insert.on_conflict_do_update(index_elements=table.primary_key, set_=more)

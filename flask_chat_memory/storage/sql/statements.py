@@ -28,6 +28,8 @@ class Statements:
         self.delete_old = sa.delete(table).where(this, column.updated_at < sa.bindparam("before", type_=sa.Double))
         self.names = sa.select(column.name).where(column.name >= sa.bindparam("start"))
         self.names_between = self.names.where(column.name < sa.bindparam("end"))
+        self.times = sa.select(column.name, column.updated_at).where(column.name >= sa.bindparam("start"))
+        self.times_between = self.times.where(column.name < sa.bindparam("end"))
         self.documents = sa.select(column.name, column.body).where(column.name >= sa.bindparam("start"))
         self.documents_between = self.documents.where(column.name < sa.bindparam("end"))
 
