@@ -31,6 +31,7 @@ from .pointer import close_pointers
 from .pointer import forget_visitor
 from .pointer import Pointer
 from .resolve import check
+from .retention import Retaining
 from .short_term.chain import coverage_of
 from .signals import Announcer
 from .storage.domains import DomainStorage
@@ -41,7 +42,7 @@ from .web import BLUEPRINT
 from .web import register_web
 
 
-class ChatMemory(Opening, Accounts, Forgetting):
+class ChatMemory(Opening, Accounts, Forgetting, Retaining):
     """Gives the chatbots of an app a memory.
 
     One object serves any number of apps and keeps nothing of a request.

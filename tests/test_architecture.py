@@ -86,6 +86,7 @@ FLOORS = [
         "instances",
         "remembering",
         "forgetting",
+        "retention",
         "owner",
         "pointer",
         "web",

@@ -8,7 +8,7 @@ import typing as t
 
 import click
 
-COMMANDS = ("plugins",)
+COMMANDS = ("plugins", "threads", "show", "stats", "purge", "reset")
 """In the order of their help. Each has a module of its name, with ``_`` after a keyword of Python."""
 
 
