@@ -35,9 +35,13 @@ class Conditions:
         """Return the condition that a text is part of what the column has, taken literally."""
         return sa.func.instr(column, text) > 0
 
-    def among(self, column: sa.Column[str], keys: str = "keys") -> sa.ColumnElement[bool]:
-        """Return the condition that a column has one of the values of a parameter, which is a list in JSON."""
-        return column.in_(sa.select(sa.func.json_each(_p(keys)).table_valued("value").c.value))
+    def listed(self, name: str) -> sa.Select[t.Any]:
+        """Return a query for the values of a parameter, which is a list in JSON."""
+        return sa.select(sa.func.json_each(_p(name)).table_valued("value").c.value)
+
+    def among(self, column: sa.Column[str], few: sa.Select[t.Any]) -> sa.ColumnElement[bool]:
+        """Return the condition that a column has one of the values of a query, which are few."""
+        return column.in_(few)
 
     def _body(
         self, hidden: sa.ColumnElement[str | None], body: sa.ColumnElement[str] | None = None

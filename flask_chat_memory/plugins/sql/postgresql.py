@@ -37,9 +37,13 @@ class PostgreSQLStatements(ServerStatements):
     def holds(self, column: sa.Column[t.Any], text: sa.BindParameter[t.Any]) -> sa.ColumnElement[bool]:
         return sa.func.strpos(column, text) > 0
 
-    def among(self, column: sa.Column[str], keys: str = "keys") -> sa.ColumnElement[bool]:
-        values = sa.cast(sa.bindparam(keys, type_=sa.Text), postgresql.JSON)
-        return column.in_(sa.select(sa.func.json_array_elements_text(values)))
+    def listed(self, name: str) -> sa.Select[t.Any]:
+        values = sa.cast(sa.bindparam(name, type_=sa.Text), postgresql.JSON)
+        return sa.select(sa.func.json_array_elements_text(values))
+
+    def among(self, column: sa.Column[str], few: sa.Select[t.Any]) -> sa.ColumnElement[bool]:
+        # The planner does not know that they are few, and would rather read the whole table than take its index.
+        return column == sa.any_(sa.func.array(few.scalar_subquery()))
 
     def _adding(self, table: sa.Table, values: dict[str, t.Any], more: dict[str, t.Any]) -> sa.Insert:
         insert = postgresql.insert(table).values(values)

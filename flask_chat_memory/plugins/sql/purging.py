@@ -33,7 +33,7 @@ class PurgeStatements:
     """Statements about many threads, whose keys are the parameter ``keys``: a list in JSON."""
 
     def __init__(self, tables: Tables, conditions: Conditions) -> None:
-        among = conditions.among
+        among, keys = conditions.among, conditions.listed("keys")
         thread, current = tables.thread, tables.current
         idle = sa.and_(thread.c.last_activity < _p("before"), sa.not_(conditions.running()))
         self.find = (
@@ -44,20 +44,23 @@ class PurgeStatements:
         )
         self.find_of_chatbot = self.find.where(thread.c.chatbot == _p("chatbot"))
         # Whoever holds the lock of a thread is about to write to it.
-        still_idle = sa.select(thread.c.thread_key).where(among(thread.c.thread_key), idle)
+        still_idle = sa.select(thread.c.thread_key).where(among(thread.c.thread_key, keys), idle)
         unlocked = still_idle.with_for_update(skip_locked=True).cte("idle")
         self.remove = (
             sa.delete(thread)
-            .where(thread.c.thread_key.in_(sa.select(unlocked.c.thread_key)))
+            .where(among(thread.c.thread_key, sa.select(unlocked.c.thread_key)))
             .returning(thread.c.owner, thread.c.chatbot, thread.c.thread_id)
         )
-        self.remove_messages = sa.delete(tables.message).where(among(tables.message.c.thread_key))
+        self.remove_messages = sa.delete(tables.message).where(among(tables.message.c.thread_key, keys))
         self.remove_parts = [
-            sa.delete(part).where(among(part.c.thread_key)) for part in (tables.append_key, tables.live, tables.mark)
+            sa.delete(part).where(among(part.c.thread_key, keys))
+            for part in (tables.append_key, tables.live, tables.mark)
         ]
         # By its primary key; the thread may have made room for another one.
         self.remove_parts.append(
-            sa.delete(current).where(among(current.c.scope_key, "scope_keys"), among(current.c.thread_key))
+            sa.delete(current).where(
+                among(current.c.scope_key, conditions.listed("scope_keys")), among(current.c.thread_key, keys)
+            )
         )
 
 
