@@ -112,6 +112,10 @@ class ChatMemory(Opening, Accounts, Forgetting, Retaining):
         """Return the plugin of a chatbot; None if the browser keeps the history, or nothing does."""
         return self._plugin(self.settings.chatbot(chatbot))
 
+    def has_provider(self, chatbot: str) -> bool:
+        """Tell whether there is a function that calls the model for a chatbot."""
+        return self._providers.of_chatbot(chatbot, self.settings) is not None
+
     def storage(self, domain: str) -> DomainStorage:
         """Return where the documents of a domain are: ``learning``, ``settings``, ``site`` for the site's own, ...
 

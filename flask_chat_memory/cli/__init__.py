@@ -8,7 +8,7 @@ import typing as t
 
 import click
 
-COMMANDS = ("plugins", "threads", "show", "stats", "purge", "reset")
+COMMANDS = ("plugins", "threads", "show", "stats", "doctor", "purge", "reset")
 """In the order of their help. Each has a module of its name, with ``_`` after a keyword of Python."""
 
 

@@ -32,6 +32,7 @@ from .options import PluginOptions
 from .records import Scope
 from .records import Thread
 from .registry import chat_memory_plugin
+from .reports import StoreReport
 from .rules import check_append
 from .rules import is_thread_id
 from .rules import new_id
@@ -79,6 +80,9 @@ class DocumentsPlugin(ChatMemoryPlugin, PurgesThreads):
         if self.options.storage is None:
             raise ConfigurationError("documents: outside an app, give storage")
         self._storage = choose_storage(self.options.storage, "storage").make()
+
+    def examine_store(self) -> StoreReport | None:
+        return self._storage.examine_store()
 
     def create_thread_id(self) -> str:
         return new_id()

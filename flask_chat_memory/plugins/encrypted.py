@@ -25,6 +25,7 @@ from .records import Appended
 from .records import Scope
 from .registry import chat_memory_plugin
 from .registry import PluginRegistry
+from .reports import StoreReport
 from .rules import check_append
 
 
@@ -150,6 +151,9 @@ class EncryptedPlugin(Wrapping):
 
     def clear_messages(self, scope: Scope, thread_id: str) -> None:
         self._wrapped.clear_messages(scope, thread_id)
+
+    def examine_store(self) -> StoreReport | None:
+        return self._wrapped.examine_store()
 
     def close(self) -> None:
         self._wrapped.close()

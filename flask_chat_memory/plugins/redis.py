@@ -35,6 +35,7 @@ from .redis_.threads import RedisThreads
 from .redis_.turns import RedisTurns
 from .redis_.usage import RedisUsage
 from .registry import chat_memory_plugin
+from .reports import StoreReport
 from .rules import check_append
 from .rules import is_thread_id
 from .rules import KEYS_KEPT
@@ -132,6 +133,9 @@ class RedisPlugin(RedisLines, RedisTurns, RedisMarks, RedisThreads, RedisUsage, 
             return 0
         given = {**self._times(), **self._rules}
         return Move(self._server, self._prefix, source, target, given, reseal).run()
+
+    def examine_store(self) -> StoreReport:
+        return self._server.examine()
 
     def close(self) -> None:
         self._server.close()

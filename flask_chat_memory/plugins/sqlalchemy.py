@@ -21,6 +21,7 @@ from .options import PluginOptions
 from .records import Appended
 from .records import Scope
 from .registry import chat_memory_plugin
+from .reports import StoreReport
 from .rules import check_append
 from .rules import check_range
 from .rules import is_thread_id
@@ -191,6 +192,9 @@ class SQLAlchemyPlugin(
 
     def move_threads(self, source: Scope, target: Scope, *, reseal: Reseals | None = None) -> int:
         return self._write(lambda writer: writer.move(source, target, reseal), source, target)
+
+    def examine_store(self) -> StoreReport:
+        return self._database.examine()
 
     def close(self) -> None:
         self._database.close()

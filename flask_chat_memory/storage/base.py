@@ -13,6 +13,7 @@ import typing as t
 from ..plugins.base import Clock
 from ..plugins.forks import rest_in_forks
 from ..plugins.options import CheckedOptions
+from ..plugins.reports import StoreReport
 from .rules import Document
 from .rules import holds_text
 from .rules import plain_document
@@ -132,6 +133,10 @@ class Storage(abc.ABC):
         None stands for a document of which :meth:`clean_up` does not know it, either.
         """
         return {key: stored_time(self.load(key) or {}) for key in self.list(pattern)}
+
+    def examine_store(self) -> StoreReport | None:
+        """Return what the store tells of itself, as :meth:`ChatMemoryPlugin.examine_store` does."""
+        return None
 
     def close(self) -> None:  # noqa: B027 (a storage without resources has nothing to do)
         """Give back what the storage opened; what the site handed in stays open."""

@@ -16,6 +16,7 @@ from ..errors import MissingOwner
 from ..errors import StorageError
 from ..plugins.base import Clock
 from ..plugins.records import is_owner
+from ..plugins.reports import StoreReport
 from .base import Storage
 from .rules import check_key
 from .rules import check_pattern
@@ -115,6 +116,9 @@ class DomainStorage(Storage):
         with _Errors():
             # A key of ours holds neither sign of a pattern.
             return sum(self._storage.clean_up(before, key) for key in keys)
+
+    def examine_store(self) -> StoreReport | None:
+        return self._storage.examine_store()
 
     def purge(self) -> int:
         """Remove the documents in the folder that are older than they may be; return how many."""

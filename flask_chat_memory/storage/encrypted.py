@@ -13,6 +13,7 @@ from ..errors import DecryptionFailed
 from ..plugins.base import Clock
 from ..plugins.options import CheckedOptions
 from ..plugins.options import Option
+from ..plugins.reports import StoreReport
 from .base import Storage
 from .choice import choose_storage
 from .rules import check_key
@@ -116,6 +117,9 @@ class EncryptedStorage(Storage):
         if type(self._storage).stored_times is Storage.stored_times:
             return super().stored_times(pattern)
         return self._storage.stored_times(pattern)
+
+    def examine_store(self) -> StoreReport | None:
+        return self._storage.examine_store()
 
     def close(self) -> None:
         if self._is_own:

@@ -24,6 +24,8 @@ from ..errors import ConfigurationError
 from ..plugins.base import Clock
 from ..plugins.file import FilePlugin
 from ..plugins.options import CheckedOptions
+from ..plugins.reports import report_of_folder
+from ..plugins.reports import StoreReport
 from .base import BuiltInStorage
 from .beside import location_options
 from .file_.names import JSON
@@ -120,6 +122,9 @@ class FileStorage(BuiltInStorage):
             remove_file(path + other)
             sync_folder(os.path.dirname(path))
             return True
+
+    def examine_store(self) -> StoreReport:
+        return report_of_folder(self._names.folder)
 
     def after_fork(self) -> None:
         super().after_fork()

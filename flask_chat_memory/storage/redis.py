@@ -16,6 +16,7 @@ from ..plugins.redis_.location import plain_url
 from ..plugins.redis_.names import escaped
 from ..plugins.redis_.scripts import Script
 from ..plugins.redis_.server import Server
+from ..plugins.reports import StoreReport
 from ..values import clean
 from .base import BuiltInStorage
 from .beside import location_options
@@ -99,6 +100,9 @@ class RedisStorage(BuiltInStorage):
         for names, times in self._pages(_TIMES, pattern, PAGE):
             found.update(zip((name.decode() for name in names), map(_time_of, times), strict=True))
         return {name: found[name] for name in matching(found, pattern)}
+
+    def examine_store(self) -> StoreReport:
+        return self._server.examine()
 
     def close(self) -> None:
         self._server.close()

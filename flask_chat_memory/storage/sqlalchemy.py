@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from ..errors import ConfigurationError
 from ..plugins.base import Clock
 from ..plugins.options import CheckedOptions
+from ..plugins.reports import StoreReport
 from ..plugins.sql.database import Database
 from ..plugins.sqlalchemy import SQLAlchemyPlugin
 from ..values import clean
@@ -105,6 +106,9 @@ class SQLAlchemyStorage(BuiltInStorage):
             return []
         end = end_of_range(start)
         return self._database.rows(from_start if end is None else between, {"start": start, "end": end})
+
+    def examine_store(self) -> StoreReport:
+        return self._database.examine()
 
     def close(self) -> None:
         self._database.close()

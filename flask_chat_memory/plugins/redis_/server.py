@@ -6,6 +6,7 @@ import collections.abc as cabc
 import functools
 import re
 import threading
+import time
 import typing as t
 
 import msgspec
@@ -19,6 +20,7 @@ from redis.retry import Retry
 
 from ...errors import CorruptRecord
 from ...errors import StorageError
+from ..reports import StoreReport
 from .names import types_of
 from .scripts import Script
 
@@ -153,6 +155,18 @@ class Server:
         except (*_FAILED, AttributeError):
             pass
         return None
+
+    def examine(self) -> StoreReport:
+        """Return what the server tells of itself."""
+        before = time.time()
+        # Of a cluster, any server answers.
+        where: dict[str, t.Any] = {"target_nodes": RedisCluster.RANDOM} if self.is_cluster else {}
+        seconds, micros = self._guarded(functools.partial(self._execute, "TIME", **where), True, "TIME", None)
+        ahead = int(seconds) + int(micros) / 1e6 - (before + time.time()) / 2
+        info = self._guarded(functools.partial(self._execute, "INFO", "server", **where), True, "INFO", None)
+        version = re.search(rb"redis_version:(\S+)", info)
+        place = "the Redis Cluster" if self.is_cluster else "the Redis server"
+        return StoreReport(place=place, version=f"Redis {version[1].decode() if version else '?'}", ahead=ahead)
 
     def close(self) -> None:
         self._closed = True

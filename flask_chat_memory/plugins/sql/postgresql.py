@@ -86,6 +86,8 @@ class PostgreSQL(Dialect):
     label = "PostgreSQL"
     drivers = ("psycopg",)
     locks_rows = True
+    version = "SHOW server_version"
+    time = "SELECT extract(epoch FROM clock_timestamp())"
     may_stay_checked_out = True
     statements = PostgreSQLStatements
     missing_table = frozenset({"42P01"})

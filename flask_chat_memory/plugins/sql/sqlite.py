@@ -27,6 +27,7 @@ class SQLite(Dialect):
     label = "SQLite"
     drivers = ("pysqlite",)
     one_writer = True
+    version = "SELECT sqlite_version()"
     missing_table = frozenset({_NO_TABLE})
     failures = {
         _NO_TABLE: "lacks a table of the plugin",
@@ -90,6 +91,9 @@ class SQLite(Dialect):
         connection.exec_driver_sql("BEGIN IMMEDIATE")
         yield
         connection.commit()
+
+    def file(self) -> str:
+        return (self._engine.url.database or "").removeprefix("file:").partition("?")[0]
 
     def code(self, error: Exception) -> Code:
         # SQLite has no code for it, and speaks English everywhere.
