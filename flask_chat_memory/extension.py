@@ -30,6 +30,7 @@ from .plugins.registry import PluginsAlter
 from .pointer import close_pointers
 from .pointer import forget_visitor
 from .pointer import Pointer
+from .purging import BackgroundPurge
 from .resolve import check
 from .retention import Retaining
 from .short_term.chain import coverage_of
@@ -96,6 +97,8 @@ class ChatMemory(Opening, Accounts, Forgetting, Retaining):
         app.after_request(close_pointers)
         app.after_request(end_refused_turns)
         app.teardown_request(end_failed_turns)
+        if settings.purge_every is not None:
+            app.after_request(BackgroundPurge(app, settings.purge_every, self.purge_in_batches).after_request)
         _drop_at_logout(app)
 
     @property

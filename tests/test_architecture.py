@@ -87,6 +87,7 @@ FLOORS = [
         "remembering",
         "forgetting",
         "retention",
+        "purging",
         "owner",
         "pointer",
         "web",
