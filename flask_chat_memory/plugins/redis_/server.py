@@ -158,15 +158,15 @@ class Server:
 
     def examine(self) -> StoreReport:
         """Return what the server tells of itself."""
-        before = time.time()
+        client: t.Any = self._opened()
         # Of a cluster, any server answers.
         where: dict[str, t.Any] = {"target_nodes": RedisCluster.RANDOM} if self.is_cluster else {}
-        seconds, micros = self._guarded(functools.partial(self._execute, "TIME", **where), True, "TIME", None)
-        ahead = int(seconds) + int(micros) / 1e6 - (before + time.time()) / 2
-        info = self._guarded(functools.partial(self._execute, "INFO", "server", **where), True, "INFO", None)
-        version = re.search(rb"redis_version:(\S+)", info)
+        before = time.time()
+        seconds, micros = self._guarded(functools.partial(client.time, **where), True, "TIME", None)
+        ahead = seconds + micros / 1e6 - (before + time.time()) / 2
+        info = self._guarded(functools.partial(client.info, "server", **where), True, "INFO", None)
         place = "the Redis Cluster" if self.is_cluster else "the Redis server"
-        return StoreReport(place=place, version=f"Redis {version[1].decode() if version else '?'}", ahead=ahead)
+        return StoreReport(place=place, version=f"Redis {info['redis_version']}", ahead=ahead)
 
     def close(self) -> None:
         self._closed = True
