@@ -5,7 +5,9 @@ from __future__ import annotations
 import collections.abc as cabc
 import contextlib
 import json
+import os
 import pathlib
+import sys
 import time
 import typing as t
 
@@ -22,6 +24,7 @@ from flask_chat_memory import Scope
 from flask_chat_memory.storage.in_memory import InMemoryStorage
 
 from .apps import make_app
+from .operated_app import CONFIG
 from .redis_servers import remove_keys
 
 DAY = 86_400.0
@@ -34,6 +37,10 @@ LISTING = [plugin for plugin in PLUGINS if plugin != "documents"]
 """Those that can list the threads of an owner."""
 THREADS = {("user:1", "old"): 40, ("user:1", "new"): 0, ("user:2", "other"): 20}
 """Owner and id of each thread -> days since its last activity."""
+
+
+COMMAND = [sys.executable, "-m", "flask", "--app", "tests.operated_app", "chat-memory"]
+"""Begins a command in a process of its own."""
 
 
 class Operated:
@@ -69,6 +76,12 @@ class Operated:
         result = self.run(*args, "--json")
         assert result.exit_code == 0, result.output
         return json.loads(result.stdout)
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment of a process in which the ``flask`` command finds the same site."""
+        names = ("CHAT_MEMORY_PLUGIN", "CHAT_MEMORY_OPTIONS")
+        config = {**{name: self.app.config[name] for name in names}, "instance_path": self.app.instance_path}
+        return {**os.environ, CONFIG: json.dumps(config)}
 
     def left(self) -> set[tuple[str, str]]:
         return {(owner, id) for owner, id in THREADS if self.plugin.has_thread(Scope(owner), id)}

@@ -125,6 +125,21 @@ def test_what_is_not_the_plugins_is_passed_over(plugin: FilePlugin, tmp_path: pa
     }
 
 
+def test_a_purge_takes_what_a_removal_left_that_was_cut_short(plugin: FilePlugin, tmp_path: pathlib.Path) -> None:
+    """A removal takes the body first; the head has the title."""
+    os.remove(files_of(tmp_path, "b").body)
+    before = contents(tmp_path)
+    assert purge(plugin, 1) == []
+    left = contents(tmp_path)
+    assert set(before) - set(left) == {os.path.relpath(files_of(tmp_path, "b").head, tmp_path)}
+    assert {thread.id for _, thread in plugin.all_threads()} == {"a", "c"}
+    assert plugin.current_thread(OWNER) == "a"
+    for thread_id in ("a", "c"):
+        os.remove(files_of(tmp_path, thread_id).body)
+    assert purge(plugin, 1) == []
+    assert not os.path.exists(files_of(tmp_path, "a").folder)
+
+
 def test_a_list_reads_no_more_than_the_end_of_each_thread(
     plugin: FilePlugin, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

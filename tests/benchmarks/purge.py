@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import collections.abc as cabc
 import contextlib
+import json
 import os
 import pathlib
 import re
@@ -35,7 +36,6 @@ from flask_chat_memory.plugins.sql.tables import define_tables
 from flask_chat_memory.plugins.sql.tables import scope_key
 from flask_chat_memory.plugins.sql.tables import thread_key
 from flask_chat_memory.plugins.sqlalchemy import SQLAlchemyPlugin
-from tests.benchmarks.purged_site import URL
 from tests.benchmarks.report import environment
 from tests.benchmarks.report import milliseconds
 from tests.benchmarks.report import table
@@ -43,6 +43,7 @@ from tests.benchmarks.report import target
 from tests.benchmarks.report import TARGET_HEADER
 from tests.benchmarks.store import bodies
 from tests.benchmarks.systems.plugin import PluginSystem
+from tests.operated_app import CONFIG
 from tests.sql_servers import POSTGRESQL
 from tests.sql_servers import schema_in
 
@@ -94,9 +95,10 @@ def measure(url: str) -> dict[str, float]:
         deadline = time.monotonic() + ALONE
         while time.monotonic() < deadline:
             samples.append(float(turns.stdout.readline()))
-        purge = [sys.executable, "-m", "flask", "--app", "tests.benchmarks.purged_site", "chat-memory", "purge"]
+        purge = [sys.executable, "-m", "flask", "--app", "tests.operated_app", "chat-memory", "purge"]
+        config = json.dumps({"CHAT_MEMORY_PLUGIN": "sqlalchemy", "CHAT_MEMORY_OPTIONS": {"url": url}})
         start = time.perf_counter()
-        process = subprocess.Popen([*purge, "--days", "30", "--yes"], env={**os.environ, URL: url})
+        process = subprocess.Popen([*purge, "--days", "30", "--yes"], env={**os.environ, CONFIG: config})
         during, memory = [], 0.0
         while process.poll() is None:
             memory = max(memory, _most_memory(process.pid))
