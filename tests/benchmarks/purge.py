@@ -191,8 +191,16 @@ def postgresql(threads: int) -> cabc.Iterator[tuple[str, str]]:
     server = check_url(os.environ[POSTGRESQL])
     with schema_in(server) as url, schema_in(server) as copy:
         shown = [place.render_as_string(hide_password=False) for place in (url, copy)]
-        for place in shown:
-            fill(place, threads)
+        fill(shown[0], threads)
+        fill(shown[1], 0)
+        schemas = [str(place.query["options"]).rpartition("=")[2] for place in (url, copy)]
+        engine = sa.create_engine(url)
+        with engine.begin() as connection:
+            for name in TABLES:
+                source, goal = (f"{schema}.chat_memory_{name}" for schema in schemas)
+                connection.exec_driver_sql(f"INSERT INTO {goal} SELECT * FROM {source}")
+                connection.exec_driver_sql(f"ANALYZE {goal}")
+        engine.dispose()
         yield shown[0], shown[1]
 
 

@@ -23,8 +23,10 @@ CHUNK = 500
 """Threads that are looked for at once."""
 FIRST = 20
 """Threads that go in the first transaction."""
-GOAL = 0.02
+GOAL = 0.01
 """Seconds that a transaction may take, for a turn may be waiting for its end."""
+REST = 2.0
+"""How many times as long the pause after it is, where it keeps every other writer waiting."""
 
 _p = sa.bindparam
 
@@ -86,8 +88,8 @@ class SQLPurge(SQLPart, PurgesThreads):
                     yield purged
                 size = min(max(1, int(size * min(GOAL / took, 2.0))), batch)
                 if dialect.one_writer:
-                    # Other processes look for their turn now and then, and would hardly ever find it.
-                    time.sleep(took)
+                    # Other processes ask for their turn now and then, and would hardly ever get it.
+                    time.sleep(took * REST)
 
     def _idle_threads(self, before: float, chatbot: str | None) -> cabc.Iterator[list[str]]:
         """Yield the keys of threads, some at a time, without keeping anybody from them."""
