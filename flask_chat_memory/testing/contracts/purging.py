@@ -100,6 +100,17 @@ class PurgesThreadsContract:
         assert plugin.purge_thread(OWNER, "c", before) == 2
         assert [name for name in "abc" if plugin.has_thread(OWNER, name)] == ["b"]
 
+    def test_a_thread_that_becomes_active_during_a_purge_stays(self, make_plugin: MakePlugin) -> None:
+        plugin, clock = with_ability(make_plugin, PurgesThreads)
+        fill(plugin, clock, "a", "b", "c")
+        purging = plugin.purge_threads(clock(), batch=1)
+        gone = {id for _, id in next(iter(purging)).threads}
+        revived = min({"a", "b", "c"} - gone)
+        plugin.append_messages(OWNER, revived, [ask("again")])
+        gone |= {id for purged in purging for _, id in purged.threads}
+        assert gone == {"a", "b", "c"} - {revived}
+        assert len(plugin.load_messages(OWNER, revived)) == 3
+
     def test_a_running_turn_keeps_its_thread(self, make_plugin: MakePlugin) -> None:
         plugin, clock = with_ability(make_plugin, PurgesThreads)
         if not keeps_live_turns(plugin):
