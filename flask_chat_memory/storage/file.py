@@ -19,6 +19,7 @@ from ..disk.files import read_file
 from ..disk.files import remove_file
 from ..disk.files import replace_file
 from ..disk.files import sync_folder
+from ..disk.files import TEMPORARY
 from ..disk.locks import Locks
 from ..errors import ConfigurationError
 from ..plugins.base import Clock
@@ -155,6 +156,8 @@ class FileStorage(BuiltInStorage):
             return False
         for suffix in (JSON, MARKDOWN):
             remove_file(path + suffix)
+            # What a killed process was about to write.
+            remove_file(path + suffix + TEMPORARY)
         folder = os.path.dirname(path)
         with contextlib.suppress(FileNotFoundError):
             sync_folder(folder)
