@@ -9,9 +9,7 @@ from __future__ import annotations
 import collections.abc as cabc
 import contextlib
 import functools
-import os
 import threading
-import time
 import typing as t
 
 import sqlalchemy as sa
@@ -20,13 +18,12 @@ from ...errors import StorageError
 from ..forks import ReadersGate
 from ..forks import rest_in_forks
 from ..reports import StoreReport
-from ..reports import Trouble
-from ..reports import troubles_of
 from .connections import Connections
 from .creating import create_tables_once
 from .dialect import Dialect
 from .engines import dialect_of
 from .engines import engine_for
+from .examining import examine
 from .tables import TableSet
 from .transaction import Parameters
 from .transaction import Prepared
@@ -145,28 +142,10 @@ class Database:
                 self._give_back(connection, state)
 
     def examine(self) -> StoreReport:
-        """Return what the database tells of itself; nothing is made, not even the file of SQLite."""
-        path, place = self.dialect.file(), self.dialect.place()
-        troubles = troubles_of(path) if path is not None and self._owns_engine else ()
-        if path is not None and not os.path.exists(path):
-            return StoreReport(place=place, made=False, one_host=True, troubles=troubles)
-        with self._errors, self._engine.connect() as connection:
-            version = connection.exec_driver_sql(self.dialect.version).scalar_one()
-            ahead = _ahead(connection, self.dialect.time) if self.dialect.time else None
-            missing = {table.name for table in self._tables.all()}
-            missing -= self.dialect.table_names(connection, self._tables)
-        made = len(missing) < len(self._tables.all())
-        if missing and (made or not self._create_tables):
-            text = f"{place} lacks {', '.join(sorted(missing))}"
-            troubles += (Trouble(text, "make the tables with flask chat-memory upgrade, or restore them"),)
-        return StoreReport(
-            place=place,
-            version=f"{self.dialect.label} {version}",
-            made=made,
-            one_host=path is not None,
-            ahead=ahead,
-            troubles=troubles,
-        )
+        """Return what the database tells of itself; nothing is made."""
+        given = {"ours": self._owns_engine, "creates": self._create_tables}
+        with self._errors:
+            return examine(self._engine, self.dialect, self._tables, **given)
 
     def close(self) -> None:
         self._closed = True
@@ -261,13 +240,6 @@ class Database:
             if self._create_tables:
                 create_tables_once(self._engine, self.dialect, self._tables)
             self._ready = True
-
-
-def _ahead(connection: sa.Connection, query: str) -> float:
-    """Return by how many seconds the clock of a server is ahead of ours."""
-    before = time.time()
-    theirs = float(connection.exec_driver_sql(query).scalar_one())
-    return theirs - (before + time.time()) / 2
 
 
 def _part_with(connection: t.Any, error: BaseException) -> None:
