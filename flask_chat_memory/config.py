@@ -167,7 +167,7 @@ def read_settings(config: cabc.MutableMapping[str, t.Any], registry: PluginRegis
     return Settings(
         chatbots=types.MappingProxyType(chatbots),
         storages=types.MappingProxyType(storages),
-        retention=types.MappingProxyType(read_retention(config["CHAT_MEMORY_RETENTION"])),
+        retention=types.MappingProxyType(read_retention(config["CHAT_MEMORY_RETENTION"], storages)),
         purge_every=_read_purge_every(config),
         user_memories=_number(config, "CHAT_MEMORY_USER_MEMORIES", 1),
         redaction=read_redaction(config["CHAT_MEMORY_REDACTION"]),

@@ -102,6 +102,12 @@ def test_a_wrong_retention_is_refused_at_start_up(tmp_path: pathlib.Path, retent
         ChatMemory(app)
 
 
+def test_a_retention_needs_a_storage(tmp_path: pathlib.Path) -> None:
+    app = make_app(tmp_path, CHAT_MEMORY_PLUGIN=None, CHAT_MEMORY_RETENTION={"site": DAY})
+    with pytest.raises(ConfigurationError, match="CHAT_MEMORY_RETENTION has 'site'.*set CHAT_MEMORY_STORAGE"):
+        ChatMemory(app)
+
+
 @pytest.mark.parametrize("every", [0, -1, "often", 1.5, True])
 def test_a_wrong_number_of_requests_is_refused_at_start_up(tmp_path: pathlib.Path, every: t.Any) -> None:
     app = make_app(tmp_path, CHAT_MEMORY_PURGE_EVERY=every)

@@ -106,9 +106,10 @@ def read_storages(
     return {domain: own.get(domain, chosen) for domain in FOLDERS}
 
 
-def read_retention(given: object) -> dict[str, int]:
+def read_retention(given: object, storages: cabc.Mapping[str, StorageSettings | None]) -> dict[str, int]:
     """Return domain -> seconds that its documents are kept.
 
+    :param storages: of the domains.
     :raises ConfigurationError: naming the key, the value and what is allowed.
     """
     key = "CHAT_MEMORY_RETENTION"
@@ -125,6 +126,8 @@ def read_retention(given: object) -> dict[str, int]:
             continue
         if type(seconds) is not int or seconds < 1:
             raise ConfigurationError(f"{key}[{domain!r}] is {seconds!r}; it must be a whole number of seconds, or None")
+        if storages[domain] is None:
+            raise ConfigurationError(f"{key} has {domain!r}, for which there is no storage; set CHAT_MEMORY_STORAGE")
         kept[domain] = seconds
     return kept
 
