@@ -45,9 +45,10 @@ class PurgeStatements:
             .limit(CHUNK)
         )
         self.find_of_chatbot = self.find.where(thread.c.chatbot == _p("chatbot"))
-        # Whoever holds the lock of a thread is about to write to it.
-        still_idle = sa.select(thread.c.thread_key).where(among(thread.c.thread_key, keys), idle)
-        unlocked = still_idle.with_for_update(skip_locked=True).cte("idle")
+        still_idle = sa.and_(among(thread.c.thread_key, keys), idle)
+        self.find_idle = sa.select(thread.c.owner, thread.c.chatbot, thread.c.thread_id).where(still_idle)
+        # To wait for those who hold one thread, while others wait for the rest of the batch, would take too long.
+        unlocked = sa.select(thread.c.thread_key).where(still_idle).with_for_update(skip_locked=True).cte("idle")
         self.remove = (
             sa.delete(thread)
             .where(among(thread.c.thread_key, sa.select(unlocked.c.thread_key)))
@@ -84,6 +85,8 @@ class SQLPurge(SQLPart, PurgesThreads):
                 begun = time.monotonic()
                 purged = self._write(functools.partial(self._purge, keys, before))
                 took = time.monotonic() - begun
+                if len(purged.threads) < len(keys):
+                    purged = self._with_held(purged, keys, before)
                 if purged.threads:
                     yield purged
                 size = min(max(1, int(size * min(GOAL / took, 2.0))), batch)
@@ -111,4 +114,16 @@ class SQLPurge(SQLPart, PurgesThreads):
         messages = writer.run(statements.remove_messages, gone)
         for statement in statements.remove_parts:
             writer.run(statement, gone)
+        return Purged(tuple(threads), messages)
+
+    def _with_held(self, purged: Purged, keys: list[str], before: float) -> Purged:
+        """Purge, one by one, those of a batch that somebody held, who may have written to another thread."""
+        given = {**self._times(), "before": before, "keys": json.dumps(keys)}
+        threads, messages = list(purged.threads), purged.messages
+        for owner, chatbot, thread_id in self._database.rows(self._purge_statements.find_idle, given):
+            scope = Scope(owner, chatbot)
+            removed = self.purge_thread(scope, thread_id, before)
+            if removed is not None:
+                threads.append((scope, thread_id))
+                messages += removed
         return Purged(tuple(threads), messages)
