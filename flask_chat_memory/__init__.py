@@ -10,6 +10,7 @@ from .errors import InvalidDocument as InvalidDocument
 from .errors import InvalidKnowledge as InvalidKnowledge
 from .errors import InvalidMessage as InvalidMessage
 from .errors import MissingOwner as MissingOwner
+from .errors import NewerFormat as NewerFormat
 from .errors import RequestRefused as RequestRefused
 from .errors import StorageError as StorageError
 from .errors import UnknownPlugin as UnknownPlugin
@@ -26,6 +27,8 @@ from .plugins.abilities import MarksMessages as MarksMessages
 from .plugins.abilities import MovesThreads as MovesThreads
 from .plugins.abilities import PurgesThreads as PurgesThreads
 from .plugins.abilities import Reseals as Reseals
+from .plugins.abilities import RestoresThreads as RestoresThreads
+from .plugins.abilities import RestoresUsage as RestoresUsage
 from .plugins.abilities import SearchesMessages as SearchesMessages
 from .plugins.base import ChatMemoryPlugin as ChatMemoryPlugin
 from .plugins.lines import Lines as Lines

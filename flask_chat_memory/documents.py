@@ -41,11 +41,24 @@ class Documents:
         """
         return domain_storage(self._serving(app, domain), domain, self._retention.get(domain))
 
+    def in_use(self, app: flask.Flask) -> list[tuple[Storage, list[str]]]:
+        """Return each storage once, with the domains that it serves."""
+        found: dict[int, tuple[Storage, list[str]]] = {}
+        for domain, settings in self._storages.items():
+            if settings is not None:
+                storage = self._instance(app, settings)
+                found.setdefault(id(storage), (storage, []))[1].append(domain)
+        return list(found.values())
+
     def chosen(self, app: flask.Flask, choice: object) -> Storage:
         """Return what a plugin's option chooses; of None, that of the domain ``conversation``."""
         if choice is None:
             return self._serving(app, "conversation")
         return self._instance(app, choose_storage(choice, "storage"))
+
+    def all(self, app: flask.Flask) -> list[Storage]:
+        """Return the storages of all domains that have one."""
+        return [self._instance(app, settings) for settings in self._storages.values() if settings is not None]
 
     def _serving(self, app: flask.Flask, domain: str) -> Storage:
         if domain not in self._storages:

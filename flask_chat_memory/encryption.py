@@ -21,6 +21,8 @@ MAKE_A_KEY = 'python -c "import base64, os; print(base64.b64encode(os.urandom(32
 
 _convert = msgspec.convert
 _VERSION = b"\x01"
+_LATER = 9
+"""What may be the version of a later release; no text begins with such a byte."""
 _KEY_ID_BYTES = 8
 _HEADER_END = len(_VERSION) + _KEY_ID_BYTES
 _NONCE_END = _HEADER_END + 12
@@ -55,6 +57,10 @@ class Cipher:
         header, nonce = self._headers[0], os.urandom(_NONCE_END - _HEADER_END)
         hidden = self._ciphers[header].encrypt(nonce, data, header + place)
         return base64.b64encode(header + nonce + hidden).decode()
+
+    def is_current(self, text: str) -> bool:
+        """Tell whether what ``encrypt`` gave is of the first key."""
+        return text.startswith(base64.b64encode(self._headers[0]).decode())
 
     def decrypt(self, text: object, place: bytes) -> bytes:
         """Return what was encrypted.
@@ -104,6 +110,11 @@ def _is_whole(text: str) -> bool:
 
 def _unreadable(data: bytes) -> DecryptionFailed:
     if len(data) < _NONCE_END or not data.startswith(_VERSION):
+        if len(data) >= _NONCE_END and data[0] <= _LATER:
+            return DecryptionFailed(
+                f"it was encrypted in format {data[0]}, and this release of Flask-Chat-Memory reads none after "
+                f"{_VERSION[0]}: install a newer release; or it is not encrypted, or was changed"
+            )
         return DecryptionFailed("it is not encrypted, or was changed")
     key = data[len(_VERSION) : _HEADER_END].hex()
     return DecryptionFailed(

@@ -65,6 +65,20 @@ class CorruptRecord(StorageError):
     """A stored record cannot be read; it is left as it is."""
 
 
+class NewerFormat(CorruptRecord):
+    """A stored record is of a format that only a newer release reads; it is left as it is.
+
+    :param what: names the record, and quotes nothing of it.
+    :param found: the number of its format, ``known`` that of the last one that this release reads.
+    """
+
+    def __init__(self, what: str, found: int, known: int = 1) -> None:
+        super().__init__(
+            f"{what} is of format {found}, and this release of Flask-Chat-Memory reads none after {known}: "
+            "install a newer release"
+        )
+
+
 class DecryptionFailed(CorruptRecord):
     """An encrypted value cannot be read: its key is not there, or it was changed or moved; it is left as it is."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import typing as t
 import weakref
 
 import flask
@@ -37,10 +38,14 @@ from .short_term.chain import coverage_of
 from .signals import Announcer
 from .storage.domains import DomainStorage
 from .summaries import Summaries
+from .transfer.stores import Stores
 from .unfinished import end_failed_turns
 from .unfinished import end_refused_turns
 from .web import BLUEPRINT
 from .web import register_web
+
+if t.TYPE_CHECKING:
+    from .plugins.sql.schema import Schema
 
 
 class ChatMemory(Opening, Accounts, Forgetting, Retaining):
@@ -119,6 +124,12 @@ class ChatMemory(Opening, Accounts, Forgetting, Retaining):
         """Tell whether there is a function that calls the model for a chatbot."""
         return self._providers.of_chatbot(chatbot, self.settings) is not None
 
+    def schemas(self) -> list[Schema]:
+        """Return the tables of all chatbots and documents of the current app, the same tables once."""
+        found = [schema for _, plugin in self._server_plugins() for schema in plugin.schemas()]
+        found += [schema for storage in self._state.documents.all(current_app()) for schema in storage.schemas()]
+        return list({schema.identity: schema for schema in found}.values())
+
     def storage(self, domain: str) -> DomainStorage:
         """Return where the documents of a domain are: ``learning``, ``settings``, ``site`` for the site's own, ...
 
@@ -163,6 +174,15 @@ class ChatMemory(Opening, Accounts, Forgetting, Retaining):
             plugin = self._plugin(chatbot)
             if plugin is not None:
                 yield name, plugin
+
+    def stores(self) -> Stores:
+        """Return the plugins and storages of the current app, for who moves what is in them."""
+        return self._stores()
+
+    def _stores(self) -> Stores:
+        documents = self._state.documents.in_use(current_app())
+        storages = {domain: storage for storage, domains in documents for domain in domains}
+        return Stores(dict(self._server_plugins()), storages)
 
     def _counted(self, chatbot: str | None) -> cabc.Iterator[tuple[str, ChatMemoryPlugin]]:
         if chatbot is None:

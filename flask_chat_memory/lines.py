@@ -108,19 +108,27 @@ class OwnLines(OwnTurns):
             self._drop_summary(location, parting)
         return found
 
-    def undo(self, turn: str | None = None, thread_id: ShownThread = NOT_TOLD) -> bool:
+    def undo(
+        self, turn: str | None = None, thread_id: ShownThread = NOT_TOLD, *, question_id: str | None = None
+    ) -> bool:
         """Take back a turn: its messages are hidden, and what others have written since stays.
 
         A turn that is being answered is stopped first.
 
-        :param turn: its id. Without one, the last turn that was taken with this object and not taken back yet.
+        :param turn: its id. Without any id, the last turn that was taken with this object and not taken back yet.
         :param thread_id: the thread that the page shows, for a turn that is named.
+        :param question_id: of its question, for who does not know the turn.
         :return: whether there is such a turn.
-        :raises RequestRefused: 400 where nothing can be replaced.
+        :raises RequestRefused: 400 where nothing can be replaced, and for a message that is no question.
         """
-        if turn is None:
+        if turn is None and question_id is None:
             thread_id, turn = self._taken[-1] if self._taken else (None, None)
         location = self._changeable(thread_id)
+        if location is not None and question_id is not None:
+            question, _ = _find(location, lambda message: message.id == question_id)
+            if question is not None and question.role != "user":
+                raise RequestRefused(400, "Only a question can be taken back.")
+            turn = question.turn if question is not None else None
         if location is None or turn is None:
             return False
         plugin, place = location.plugin, location.place

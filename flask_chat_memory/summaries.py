@@ -7,6 +7,7 @@ import logging
 
 from .claims import Claims
 from .errors import CorruptRecord
+from .errors import NewerFormat
 from .message import ChatMessage
 from .place import Place
 from .plugins.records import Scope
@@ -29,10 +30,15 @@ class Summaries:
         self._storage = storage
 
     def load(self, scope: Scope, thread_id: str) -> Summary | None:
-        """Return the summary of a thread; one that cannot be read is logged and counts as none."""
+        """Return the summary of a thread; one that cannot be read is logged and counts as none.
+
+        :raises NewerFormat: for one that a newer release has made, which must not be replaced.
+        """
         try:
             document = self._of(scope).load(_name(scope, thread_id))
             return None if document is None else Summary.from_document(document)
+        except NewerFormat:
+            raise
         except CorruptRecord:
             logger.exception("a summary cannot be read; the next one takes its place")
             return None

@@ -21,11 +21,14 @@ from .apps import make_app
 from .apps import make_site
 from .apps import ManualClock
 from .apps import Site
+from .moved_stores import moving as moving
 from .redis_servers import key_prefix as key_prefix
 from .redis_servers import make_node as make_node
 from .redis_servers import redis_cluster as redis_cluster
 from .redis_servers import redis_url as redis_url
 from .session_stores import session_store as session_store
+from .sql_servers import any_place as any_place
+from .sql_servers import file_place as file_place
 from .sql_servers import place as place
 from .sql_servers import sql_places as sql_places
 

@@ -80,6 +80,10 @@ class FragilePlugin(InMemoryPlugin):
         self._check()
         return super().current_thread(scope)
 
+    def load_current(self, scope: Scope, *, limit: int | None = None) -> tuple[str | None, list[ChatMessage]]:
+        self._check()
+        return super().load_current(scope, limit=limit)
+
     def start_turn(self, *arguments: t.Any, **named: t.Any) -> Appended:
         self._check()
         return super().start_turn(*arguments, **named)
@@ -103,6 +107,11 @@ class CountingPlugin(InMemoryPlugin):
         found = super().load_messages(*arguments, **named)
         self.asked += len(found)
         return found
+
+    def load_current(self, scope: Scope, *, limit: int | None = None) -> tuple[str | None, list[ChatMessage]]:
+        thread_id, found = super().load_current(scope, limit=limit)
+        self.asked += len(found)
+        return thread_id, found
 
     def start_turn(self, *arguments: t.Any, **named: t.Any) -> Appended:
         self.given += 1

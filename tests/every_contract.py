@@ -1,13 +1,12 @@
-"""The whole contract but the load, for plugins that are shared by processes and have every ability."""
+"""The whole contract but the load, for plugins that have every ability."""
 
 from __future__ import annotations
 
 from flask_chat_memory.testing import contracts
 
 
-class EveryContract(
+class EveryAbility(
     contracts.PluginContract,
-    contracts.PersistenceContract,
     contracts.ExpiryContract,
     contracts.MaxMessagesContract,
     contracts.LastingNumbersContract,
@@ -25,8 +24,18 @@ class EveryContract(
     contracts.SearchesMessagesContract,
     contracts.ThreadsContract,
     contracts.ForkContract,
-    contracts.ProcessContract,
+):
+    """Needs the fixture ``make_plugin``."""
+
+
+class LastingContract(
+    EveryAbility,
+    contracts.PersistenceContract,
     contracts.CorruptionContract,
     contracts.FailingStoreContract,
 ):
-    """Needs the fixtures ``make_plugin``, ``damage`` and ``break_store``."""
+    """For plugins whose store outlives them; needs the fixtures ``damage`` and ``break_store``, too."""
+
+
+class EveryContract(LastingContract, contracts.ProcessContract):
+    """For plugins whose store is shared by processes."""

@@ -33,8 +33,6 @@ PLUGINS = [
     "in_memory", "sqlite", "postgresql", "mariadb", "redis", "cluster", "file", "documents", "flask_session",
     "encrypted",
 ]  # fmt: skip
-LISTING = [plugin for plugin in PLUGINS if plugin != "documents"]
-"""Those that can list the threads of an owner."""
 THREADS = {("user:1", "old"): 40, ("user:1", "new"): 0, ("user:2", "other"): 20}
 """Owner and id of each thread -> days since its last activity."""
 

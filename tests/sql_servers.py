@@ -6,6 +6,7 @@ import collections.abc as cabc
 import contextlib
 import dataclasses
 import os
+import pathlib
 import secrets
 import typing as t
 
@@ -15,6 +16,7 @@ import sqlalchemy as sa
 from flask_chat_memory.plugins.sql.engines import check_url
 from flask_chat_memory.plugins.sqlalchemy import define_tables
 from flask_chat_memory.plugins.sqlalchemy import SQLAlchemyPlugin
+from flask_chat_memory.storage.sqlalchemy import SQLAlchemyStorage
 
 from .redis_servers import miss
 
@@ -31,7 +33,7 @@ class Place:
     """
 
     url: str
-    opened: list[SQLAlchemyPlugin] = dataclasses.field(default_factory=list)
+    opened: list[SQLAlchemyPlugin | SQLAlchemyStorage] = dataclasses.field(default_factory=list)
     engines: list[sa.Engine] = dataclasses.field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -43,8 +45,14 @@ class Place:
 
     def make_plugin(self, **options: t.Any) -> SQLAlchemyPlugin:
         where = {} if "engine" in options or "url" in options else {"url": self.url}
-        self.opened.append(SQLAlchemyPlugin({**where, **options}))
-        return self.opened[-1]
+        plugin = SQLAlchemyPlugin({**where, **options})
+        self.opened.append(plugin)
+        return plugin
+
+    def make_storage(self, **options: t.Any) -> SQLAlchemyStorage:
+        storage = SQLAlchemyStorage({"url": self.url, **options})
+        self.opened.append(storage)
+        return storage
 
     def make_engine(self, **options: t.Any) -> sa.Engine:
         """Return an engine as a site might have one."""
@@ -137,7 +145,7 @@ class Places:
         with self._engine(place).begin() as connection:
             tables = set(sa.inspect(connection).get_table_names())
             if tables.isdisjoint(TABLES) or tables >= TABLES:
-                _empty(connection, tables)
+                _empty(connection, tables - {"chat_memory_version"})
                 self._free[server] = place
 
     def _engine(self, place: Place) -> sa.Engine:
@@ -170,3 +178,21 @@ def place(request: pytest.FixtureRequest) -> cabc.Iterator[Place]:
     """A place of the test's own, on each of the servers in turn."""
     with PLACES[request.param]() as place:
         yield place
+
+
+@pytest.fixture(params=["sqlite", *PLACES])
+def any_place(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> cabc.Iterator[Place]:
+    """A place of the test's own, in a file, too."""
+    with PLACES[request.param]() if request.param in PLACES else _file_in(tmp_path) as place:
+        yield place
+
+
+@pytest.fixture
+def file_place(tmp_path: pathlib.Path) -> cabc.Iterator[Place]:
+    """A SQLite file of the test's own."""
+    with _file_in(tmp_path) as place:
+        yield place
+
+
+def _file_in(folder: pathlib.Path) -> contextlib.AbstractContextManager[Place]:
+    return contextlib.closing(Place(f"sqlite:///{folder}/chat.sqlite3"))

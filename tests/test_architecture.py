@@ -70,6 +70,7 @@ FLOORS = [
         "location",
         "running",
         "transfer",
+        "migrations",
         "claims",
         "condensing",
         "summaries",

@@ -159,3 +159,18 @@ def test_a_database_of_the_site_that_is_not_set_up_is_a_problem(tmp_path: pathli
     result = app.test_cli_runner().invoke(args=["chat-memory", "doctor"])
     assert result.exit_code == 1
     assert "call its init_app(app)" in result.stdout
+
+
+def test_tables_of_another_version_are_a_problem(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "chat.sqlite3"
+    plugin = SQLAlchemyPlugin({"url": f"sqlite:///{path}"})
+    plugin.list_threads(Scope("user:1"))
+    wanted = plugin._database.schema.tables.version
+    plugin.close()
+    for version, cure in (("0000", "upgrade"), ("9999", "run the release that has upgraded them")):
+        with sqlite3.connect(path) as connection:
+            connection.execute("UPDATE chat_memory_version SET version_num = ?", [wanted[: -len(version)] + version])
+        connection.close()
+        code, found = examine(tmp_path, CHAT_MEMORY_OPTIONS={"url": f"sqlite:///{path}"})
+        assert code == 1
+        assert any(cure in finding["cure"] for finding in found if finding["level"] == "problem")

@@ -53,7 +53,7 @@ def traces(site: Operated) -> object:
         with plugin._database._engine.connect() as connection:
             return {
                 table.name: sorted(map(repr, connection.execute(sa.select(table))))
-                for table in plugin._database._tables.all()
+                for table in plugin._database.schema.tables.all()
             }
     if plugin.id == "redis":
         prefix = site.app.config["CHAT_MEMORY_OPTIONS"]["key_prefix"]

@@ -14,8 +14,9 @@ from flask_chat_memory import MissingOwner
 from flask_chat_memory import StorageError
 from flask_chat_memory.storage.domains import domain_storage
 from flask_chat_memory.storage.domains import FOLDERS
-from flask_chat_memory.storage.domains import OpaqueNames
 from flask_chat_memory.storage.domains import segment
+from flask_chat_memory.storage.domains import text_of
+from flask_chat_memory.storage.domains import WholeKeys
 from flask_chat_memory.storage.in_memory import InMemoryStorage
 from flask_chat_memory.storage.rules import check_key
 from flask_chat_memory.testing import ManualClock
@@ -122,7 +123,7 @@ def test_all_documents_of_an_owner_are_deleted_even_those_that_cannot_be_listed(
     domain = domain_storage(storage, "user_memory")
     for owner in OWNERS:
         domain.of_owner(owner).save("name", {})
-        OpaqueNames(storage, f"memory/users/@{segment(owner)}/default").save(LONG, {})
+        WholeKeys(storage, "memory/users").save(f"memory/users/@{segment(owner)}/default/{segment(LONG)}", {})
     domain.save("name", {})
     for owner in ("user:1", "user:*", "*"):
         assert domain.of_owner(owner).delete_all() == 2
@@ -169,13 +170,24 @@ def test_any_text_is_one_segment_and_no_two_are_the_same() -> None:
         assert len(found) <= 150
 
 
-def test_opaque_names_are_any_text() -> None:
+def test_whole_keys_of_segments_are_any_text() -> None:
     storage = InMemoryStorage()
-    documents = OpaqueNames(storage, "site/ids")
-    for name in (*OWNERS, *LIKE_ONE_ANOTHER):
-        documents.save(name, {"name": name})
-    assert [(documents.load(name) or {})["name"] for name in OWNERS] == OWNERS
-    assert all(key.count("/") == 2 for key in storage.list())
+    documents = WholeKeys(storage, "site")
+    names = [*OWNERS, *LIKE_ONE_ANOTHER]
+    keys = [f"site/ids/{segment(name)}" for name in names]
+    for name, key in zip(names, keys, strict=True):
+        documents.save(key, {"name": name})
+    assert [(documents.load(key) or {})["name"] for key in keys] == names
+    assert documents.list("site/ids/*") == sorted(set(keys))
+
+
+def test_a_segment_tells_its_text_unless_it_was_shortened() -> None:
+    for text in (*OWNERS, *LIKE_ONE_ANOTHER):
+        assert text_of(segment(text)) in (text, None)
+    assert text_of(segment("user:é/1")) == "user:é/1"
+    assert text_of(segment("é" * 100)) is None
+    for foreign in ("a b", "%C3%A9", "%zz", "@x"):
+        assert text_of(foreign) is None
 
 
 class FailingStorage(OwnStorage):

@@ -104,10 +104,9 @@ class TestOverFileSessions(Encrypted, test_flask_session_contract.TestFileSessio
     pass
 
 
-class TestOverDocuments(test_documents_plugin.TestOverFiles):
+class TestOverDocuments(test_documents_plugin.TestOverTheSitesOwn):
     @pytest.fixture
-    def make_plugin(self, tmp_path: pathlib.Path) -> MakePlugin:
-        storage = {"type": "file", "folder": str(tmp_path / "documents")}
+    def make_plugin(self, storage: test_documents_plugin.BreakableStorage) -> MakePlugin:
         return lambda **options: encrypted("documents", {"storage": storage}, **options)
 
 

@@ -38,6 +38,7 @@ from flask_chat_memory.plugins.in_memory import InMemoryPlugin
 from flask_chat_memory.plugins.records import Mark
 from flask_chat_memory.plugins.redis_.names import escaped
 from flask_chat_memory.plugins.rules import Sealed
+from flask_chat_memory.plugins.whole.thread import StoredThread
 from flask_chat_memory.testing import ManualClock
 from flask_chat_memory.testing.contracts.parts import AblePlugin
 from flask_chat_memory.testing.contracts.parts import ask
@@ -256,18 +257,25 @@ def title_of(plugin: AblePlugin, scope: Scope, thread_id: str) -> str:
     return t.cast(str, thread.title)
 
 
+def stored(kept: InMemoryPlugin) -> StoredThread:
+    """Return the thread itself, to be changed behind the back of the wrapper."""
+    thread = kept._threads.load(OWNER, THREAD)
+    assert thread
+    return thread
+
+
 def test_a_title_that_was_moved_or_changed_is_noticed() -> None:
     plugin, kept = with_title()
     body = t.cast(str, kept.load_messages(OWNER, THREAD)[0].content)
     others = [title_of(kept, OWNER, "thread-2"), title_of(kept, STRANGER, THREAD), body, "in clear"]  # type: ignore[arg-type]
     for other in others:
-        kept._threads.of_scopes[OWNER][THREAD].description["title"] = other
+        stored(kept).description["title"] = other
         with pytest.raises(DecryptionFailed, match="the title of a thread cannot be read") as caught:
             plugin.find_thread(OWNER, THREAD)
         assert other not in str(caught.value)
         listed = {thread.id: thread.title for thread in plugin.list_threads(OWNER)}
         assert listed == {THREAD: None, "thread-2": "of user:1 in thread-2"}
-    assert kept._threads.of_scopes[OWNER][THREAD].description["title"] == "in clear"
+    assert stored(kept).description["title"] == "in clear"
     assert title_of(plugin, OWNER, "thread-2") == "of user:1 in thread-2"
 
 
@@ -345,7 +353,7 @@ def test_a_search_decrypts_so_many_of_the_newest_messages(monkeypatch: pytest.Mo
 
 def test_a_search_passes_over_what_cannot_be_read(caplog: pytest.LogCaptureFixture) -> None:
     plugin, kept = with_marks()
-    kept._threads.of_scopes[OWNER][THREAD].messages[0] = ChatMessage("user", "in clear").numbered(1)
+    stored(kept).messages[0] = ChatMessage("user", "in clear").numbered(1)
     search = plugin.search_messages(OWNER, "question")
     assert [found.thread_id for found in search.found] == ["thread-2"]
     assert not search.complete
@@ -355,9 +363,8 @@ def test_a_search_passes_over_what_cannot_be_read(caplog: pytest.LogCaptureFixtu
 
 def test_a_title_is_no_message() -> None:
     plugin, kept = with_title()
-    message = kept._threads.of_scopes[OWNER][THREAD].messages[0]
-    title = t.cast(str, kept._threads.of_scopes[OWNER][THREAD].description["title"])
-    kept._threads.of_scopes[OWNER][THREAD].messages[0] = message.replace(content=title)
+    thread = stored(kept)
+    thread.messages[0] = thread.messages[0].replace(content=thread.description["title"])
     with pytest.raises(DecryptionFailed):
         plugin.load_messages(OWNER, THREAD)
 
@@ -366,7 +373,7 @@ def test_an_unreadable_title_is_passed_over_by_the_operator_and_does_not_stop_a_
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     plugin, kept = with_title()
-    kept._threads.of_scopes[OWNER][THREAD].description["title"] = "in clear"
+    stored(kept).description["title"] = "in clear"
     assert len(list(plugin.all_threads())) == 2
     assert "a thread is passed over" in caplog.text
     assert "in clear" not in caplog.text

@@ -148,6 +148,7 @@ CHANGES: dict[str, tuple[bytes, bytes, str]] = {
     "an owner": (b'"owner":"user:1"', b'"owner":""', "owner"),
     "a mark": (b'"rating":1', b'"rating":5', "no line of an export"),
     "lines": (b'"visible":[[1,', b'"visible":[[3,', "no lines of a thread"),
+    "a key of a document": (b'"key":"memory/users/@user%3a1/', b'"key":"config/', "none of its domain"),
     "an unknown kind": (b'"kind":"thread"', b'"kind":"threat"', "no line of an export"),
     "a sequence": (b'"sequence":2,', b'"sequence":1,', "do not ascend"),
 }
@@ -156,7 +157,7 @@ CHANGES: dict[str, tuple[bytes, bytes, str]] = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_is_no_export_is_refused(stores: Stores, change: str) -> None:
     old, new, match = CHANGES[change]
-    text = text_of(stores, owner="user:1", chatbot="default")
+    text = text_of(stores, owner="user:1")
     assert old in text
     with pytest.raises(ImportRefused, match=match):
         list(read_export(io.BytesIO(text.replace(old, new))))

@@ -475,6 +475,19 @@ def test_a_turn_is_taken_back_by_its_id(site: Site, conversation: Conversation) 
     assert site.start().undo(turn.id) is False
 
 
+def test_a_turn_is_taken_back_by_its_question(site: Site, conversation: Conversation) -> None:
+    ask(conversation, "one")
+    ask(conversation, "two")
+    question, answer = (str(message.id) for message in conversation.history()[:2])
+    assert site.start(owner="user:2").undo(question_id=question) is False
+    assert site.start().undo(question_id="unknown") is False
+    with pytest.raises(RequestRefused, match="Only a question"):
+        site.start().undo(question_id=answer)
+    assert site.start().undo(question_id=question)
+    assert texts(conversation) == ["two", "fine"]
+    assert site.start().undo(question_id=question) is False
+
+
 def test_a_turn_that_was_taken_back_by_its_id_is_not_the_next_one(conversation: Conversation) -> None:
     ask(conversation, "one", "ONE")
     second = ask(conversation, "two", "TWO")

@@ -95,6 +95,7 @@ IN_A_FOLDER: dict[str, cabc.Callable[[pathlib.Path], tuple[str, dict[str, t.Any]
     "in_memory": lambda folder: ("in_memory", {}),
     "sqlite": lambda folder: ("sqlalchemy", {"url": f"sqlite:///{folder}/chat.sqlite3"}),
     "file": lambda folder: ("file", {"folder": str(folder)}),
+    "documents": lambda folder: ("documents", {"storage": "in_memory"}),
     "encrypted": lambda folder: ("encrypted", {"plugin": "file", "keys": [NEW], "options": {"folder": str(folder)}}),
 }
 

@@ -67,6 +67,7 @@ ROUTES: dict[tuple[str, str], Send] = {
     ("POST", "regenerate"): post("regenerate", thread_id=THREAD),
     ("POST", "edit"): post("edit", thread_id=THREAD, question_id=QUESTION, text="other"),
     ("POST", "switch"): post("switch", thread_id=THREAD, version=1),
+    ("POST", "undo"): post("undo", thread_id=THREAD, question_id=QUESTION),
     ("GET", "search"): get("search", text="secret"),
     ("POST", "feedback"): post("feedback", thread_id=THREAD, message_id=ANSWER, rating=-1),
 }

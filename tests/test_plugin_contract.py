@@ -21,30 +21,12 @@ from tests.broken_stores import damage_file
 from tests.broken_stores import damage_sqlite
 from tests.broken_stores import put_in_the_way
 from tests.broken_stores import run_sqlite
+from tests.every_contract import EveryAbility
 from tests.every_contract import EveryContract
 from tests.five_methods import FiveMethodsPlugin
 
 
-class TestInMemory(
-    contracts.PluginContract,
-    contracts.ExpiryContract,
-    contracts.MaxMessagesContract,
-    contracts.LastingNumbersContract,
-    contracts.MaxThreadsContract,
-    contracts.CurrentThreadContract,
-    contracts.LiveTurnsContract,
-    contracts.MovesThreadsContract,
-    contracts.ListsThreadsContract,
-    contracts.DescribesThreadsContract,
-    contracts.PurgesThreadsContract,
-    contracts.RestoresThreadsContract,
-    contracts.CountsUsageContract,
-    contracts.HidesMessagesContract,
-    contracts.MarksMessagesContract,
-    contracts.SearchesMessagesContract,
-    contracts.ThreadsContract,
-    contracts.ForkContract,
-):
+class TestInMemory(EveryAbility):
     @pytest.fixture
     def make_plugin(self) -> MakePlugin:
         return lambda **options: InMemoryPlugin(options)

@@ -1,4 +1,4 @@
-"""Regenerate, edit and switch, as a page asks for them."""
+"""Regenerate, edit, switch and undo, as a page asks for them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .conftest import MakeSite
 from .conversations import events
 from .five_methods import FiveMethodsPlugin
 
-CHANGES = ("edit", "regenerate", "switch")
+CHANGES = ("edit", "regenerate", "switch", "undo")
 
 
 @pytest.fixture(params=["in_memory", "sqlalchemy"])
@@ -95,6 +95,20 @@ def test_a_line_is_switched_back_to(site: Site) -> None:
     assert [message["content"] for message in site.sent[-1]] == [*said("one", "two"), "three"]
 
 
+def test_a_question_is_taken_back_with_its_answer(site: Site) -> None:
+    browser = site.browser()
+    first = ask(browser, "one")
+    second = ask(browser, "two")
+    assert change(browser, "undo", question_id=second["question_id"]) == {"thread_id": first["thread_id"]}
+    assert browser.texts() == said("one")
+    assert browser.post("default/undo", {"question_id": second["question_id"]}).status_code == 404
+    ask(browser, "three")
+    assert [message["content"] for message in site.sent[-1]] == [*said("one"), "three"]
+    # What was asked since stays.
+    change(browser, "undo", question_id=first["question_id"], thread_id=first["thread_id"])
+    assert browser.texts() == said("three")
+
+
 @PLUGINS
 @THREADS
 def test_a_page_changes_the_thread_that_it_shows(new_site: MakeSite, plugin: str, threads: str) -> None:
@@ -112,6 +126,8 @@ def test_a_page_changes_the_thread_that_it_shows(new_site: MakeSite, plugin: str
         ask(browser, "elsewhere", thread_id=other)
     assert change(browser, "switch", version=1, thread_id=shown) == {"thread_id": shown}
     assert browser.texts(thread_id=shown) == said("one")
+    assert change(browser, "undo", question_id=first["question_id"], thread_id=shown) == {"thread_id": shown}
+    assert browser.texts(thread_id=shown) == []
     if other is not None:
         assert browser.texts(thread_id=other) == said("elsewhere", "elsewhere")
         foreign = {"question_id": first["question_id"], "text": "x", "thread_id": other}
@@ -123,13 +139,16 @@ def test_a_page_changes_the_thread_that_it_shows(new_site: MakeSite, plugin: str
 def test_a_page_that_is_out_of_date_changes_nothing(new_site: MakeSite, plugin: str, threads: str) -> None:
     site = new_site(CHAT_MEMORY_PLUGIN=plugin, CHAT_MEMORY_OPTIONS={"threads": threads})
     browser = site.browser()
-    gone = ask(browser, "one", thread_id=None)["thread_id"]
+    first = ask(browser, "one", thread_id=None)
+    gone = first["thread_id"]
     browser.reset(thread_id=gone)
     ask(browser, "two")
     change(browser, "regenerate")
     for shown in (gone, None):
         assert browser.post("default/regenerate", {"thread_id": shown}).status_code == 404
         assert browser.post("default/switch", {"version": 1, "thread_id": shown}).status_code == 404
+        body = {"question_id": first["question_id"], "thread_id": shown}
+        assert browser.post("default/undo", body).status_code == 404
     assert versions(browser) == [("two", 3, [1, 3])]
 
 
@@ -193,6 +212,12 @@ BAD: list[tuple[str, t.Any, int]] = [
     ("switch", {"version": 3}, 404),
     ("switch", {"version": -1}, 404),
     ("switch", {"version": 10**30}, 404),
+    ("undo", [], 400),
+    ("undo", {}, 400),
+    ("undo", {"question_id": 1}, 400),
+    ("undo", {"question_id": "{answer}"}, 400),
+    ("undo", {"question_id": "unknown"}, 404),
+    ("undo", {"question_id": "x" * 10_000}, 404),
 ]
 
 
@@ -220,6 +245,7 @@ def test_what_is_foreign_is_not_found(site: Site) -> None:
     for intruder in (knowing, stranger):
         body = {"question_id": before["messages"][0]["id"], "text": "yours", "thread_id": mine["thread_id"]}
         assert intruder.post("default/edit", body).status_code == 404
+        assert intruder.post("default/undo", body).status_code == 404
     for how, sent in (("regenerate", {}), ("switch", {"version": 3})):
         assert stranger.post(f"default/{how}", {**sent, "thread_id": mine["thread_id"]}).status_code == 404
     assert knowing.post("default/switch", {"version": 3, "thread_id": mine["thread_id"]}).status_code == 404

@@ -55,7 +55,7 @@ def test_many_processes_create_the_tables_at_once(url: str, engine: sa.Engine) -
 
     children = [Child(lambda _say: first_use()) for _ in range(4)]
     assert [child.wait() for child in children] == [0] * 4
-    assert len(table_names(engine)) == 7
+    assert len(table_names(engine)) == 8
     plugin = SQLAlchemyPlugin({"url": url})
     assert len(plugin.load_messages(OWNER, "thread-1")) == 4
     plugin.close()
@@ -96,7 +96,7 @@ def test_every_method_uses_the_table_prefix(engine: sa.Engine) -> None:
     plugin = SQLAlchemyPlugin({"engine": engine, "table_prefix": "site_", "max_messages": 2, "max_threads": 1})
     every_call(plugin)
     names = table_names(engine)
-    assert len(names) == 7
+    assert len(names) == 8
     assert all(name.startswith("site_") for name in names)
     indexes = [index["name"] for name in names for index in sa.inspect(engine).get_indexes(name)]
     assert all(str(index).startswith("site_") for index in indexes)
@@ -119,7 +119,7 @@ def test_tables_that_are_on_the_metadata_already_are_reused() -> None:
     first = define_tables(metadata)
     assert all(a is b for a, b in zip(first.all(), define_tables(metadata).all(), strict=True))
     define_tables(metadata, "other_")
-    assert len(metadata.tables) == 14
+    assert len(metadata.tables) == 16
 
 
 @pytest.mark.parametrize("created_by", ["the plugin", "the site"])

@@ -57,7 +57,7 @@ def say(plugin: SQLAlchemyPlugin, owner: int, n: int) -> None:
 
 def rows(plugin: SQLAlchemyPlugin, table: str) -> set[str]:
     """Return the keys of the threads of which a table has rows."""
-    column = getattr(plugin._database._tables, table).c.thread_key
+    column = getattr(plugin._database.schema.tables, table).c.thread_key
     with plugin._database._engine.connect() as connection:
         return set(connection.scalars(sa.select(column)))
 

@@ -20,7 +20,10 @@ def test_the_table_is_defined_once_on_the_metadata_of_a_site() -> None:
     table = define_document_table(metadata)
     assert define_document_table(metadata) is table
     define_document_table(metadata, "other_")
-    assert sorted(metadata.tables) == ["chat_memory_document", "other_document"]
+    assert sorted(metadata.tables) == [
+        *("chat_memory_document", "chat_memory_version"),
+        *("other_document", "other_version"),
+    ]
 
 
 def test_the_table_of_a_site_is_used(tmp_path: pathlib.Path) -> None:

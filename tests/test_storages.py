@@ -300,7 +300,7 @@ def test_the_plugin_documents_keeps_threads_in_the_storage_of_conversations(tmp_
     with app.app_context():
         memory.start_conversation(OWNER).turn("hi").finish("hello")
         memory.storage("learning").save("a", {})
-    assert [key.split("/")[0] for key in conversations.list()] == ["conversations"]
+    assert {key.split("/")[0] for key in conversations.list()} == {"conversations"}
     assert main.list() == ["learning/a"]
 
 
@@ -310,7 +310,7 @@ def test_the_plugin_documents_makes_a_storage_in_the_instance_folder(tmp_path: p
     assert isinstance(plugin, DocumentsPlugin)
     with app.app_context():
         memory.start_conversation(OWNER).turn("hi").finish("hello")
-    assert len(list((tmp_path / "instance/x/conversations").rglob("*.json"))) == 1
+    assert len(list((tmp_path / "instance/x/conversations").rglob("default/*.json"))) == 1
 
 
 @needs_fork

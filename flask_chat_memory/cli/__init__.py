@@ -8,7 +8,9 @@ import typing as t
 
 import click
 
-COMMANDS = ("plugins", "threads", "show", "stats", "doctor", "purge", "reset")
+COMMANDS = (
+    "plugins", "doctor", "threads", "show", "stats", "purge", "reset", "export", "import", "copy", "rewrap", "upgrade",
+)  # fmt: skip
 """In the order of their help. Each has a module of its name, with ``_`` after a keyword of Python."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc as cabc
 import contextlib
 import errno
 import os
@@ -68,11 +69,18 @@ def replace_file(path: str, data: bytes, lasting: bool = True) -> None:
 
     :param lasting: survive a loss of power, together with :func:`sync_folder`.
     """
+    with replacing(path) as descriptor:
+        write(descriptor, data, 0, lasting)
+
+
+@contextlib.contextmanager
+def replacing(path: str) -> cabc.Iterator[int]:
+    """Give the descriptor of an empty file that takes the place of what is there when the context ends well."""
     temporary = path + TEMPORARY
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         try:
-            write(descriptor, data, 0, lasting)
+            yield descriptor
         finally:
             os.close(descriptor)
         os.replace(temporary, path)

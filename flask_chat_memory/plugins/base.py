@@ -19,6 +19,9 @@ from .reports import StoreReport
 from .rules import check_append
 from .rules import trim
 
+if t.TYPE_CHECKING:
+    from .sql.schema import Schema
+
 Clock = cabc.Callable[[], float]
 
 
@@ -163,6 +166,10 @@ class ChatMemoryPlugin(abc.ABC):
         """Tell whether a thread with this last activity (UNIX time, seconds) and no running turn is expired."""
         expiry = self.options.expiry
         return expiry is not None and last_activity < self.clock() - expiry
+
+    def schemas(self) -> tuple[Schema, ...]:
+        """Return what there is to know of the tables in which the plugin keeps its threads; none without tables."""
+        return ()
 
     def close(self) -> None:  # noqa: B027 (a plugin without resources has nothing to do)
         """Give back what the plugin opened; what the site handed in stays open."""

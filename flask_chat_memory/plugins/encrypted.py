@@ -28,6 +28,9 @@ from .registry import PluginRegistry
 from .reports import StoreReport
 from .rules import check_append
 
+if t.TYPE_CHECKING:
+    from .sql.schema import Schema
+
 
 @chat_memory_plugin(
     "encrypted",
@@ -154,6 +157,9 @@ class EncryptedPlugin(Wrapping):
 
     def examine_store(self) -> StoreReport | None:
         return self._wrapped.examine_store()
+
+    def schemas(self) -> tuple[Schema, ...]:
+        return self._wrapped.schemas()
 
     def close(self) -> None:
         self._wrapped.close()

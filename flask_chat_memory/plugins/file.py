@@ -20,9 +20,9 @@ from .file_.lines import Entry
 from .file_.messages import FileMessages
 from .file_.moving import move
 from .file_.names import Names
+from .file_.restoring import FileRestoring
 from .file_.threads import Threads
 from .file_.turns import FileTurns
-from .file_.usage import FileUsage
 from .options import Option
 from .options import PluginOptions
 from .records import Appended
@@ -40,7 +40,7 @@ from .rules import new_id
     label="Files",
     description="Conversations as readable files in a folder of a local disk.",
 )
-class FilePlugin(FileMessages, FileTurns, FileUsage, ChatMemoryPlugin, MovesThreads):
+class FilePlugin(FileMessages, FileTurns, FileRestoring, ChatMemoryPlugin, MovesThreads):
     """Keeps each thread in a file of its own."""
 
     storage = "file"

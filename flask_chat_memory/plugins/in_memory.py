@@ -3,38 +3,20 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import functools
 import time
 import typing as t
 
-from ..message import ChatMessage
-from .abilities import CurrentThread
-from .abilities import SearchesMessages
-from .base import ChatMemoryPlugin
 from .base import Clock
-from .counting import total_tokens
-from .in_memory_.appending import copies_of
-from .in_memory_.lines import InMemoryLines
-from .in_memory_.listing import InMemoryThreads
-from .in_memory_.marks import InMemoryMarks
-from .in_memory_.moving import InMemoryMoves
-from .in_memory_.restoring import InMemoryRestoring
-from .in_memory_.threads import Threads
-from .in_memory_.turns import InMemoryTurns
-from .in_memory_.usage import Ledger
-from .lines import Lines
 from .options import PluginOptions
-from .records import Appended
 from .records import Scope
-from .records import Search
 from .registry import chat_memory_plugin
-from .rules import check_append
-from .rules import check_range
-from .rules import is_thread_id
-from .rules import new_id
-from .rules import number
-from .rules import select
-from .rules import sequence_of
-from .searching import search_by_reading
+from .whole.ledger import AnswersLedger
+from .whole.plugin import WholeThreadsPlugin
+from .whole.thread import StoredThread
+from .whole.threads import Found
+from .whole.threads import Read
+from .whole.threads import Threads
 
 
 @chat_memory_plugin(
@@ -42,17 +24,7 @@ from .searching import search_by_reading
     label="Memory of the process",
     description="For tests: conversations are gone when the process ends, and each worker has its own.",
 )
-class InMemoryPlugin(
-    InMemoryThreads,
-    InMemoryLines,
-    InMemoryMarks,
-    InMemoryMoves,
-    InMemoryRestoring,
-    InMemoryTurns,
-    ChatMemoryPlugin,
-    CurrentThread,
-    SearchesMessages,
-):
+class InMemoryPlugin(WholeThreadsPlugin):
     """Keeps threads in a dict."""
 
     storage = "in_memory"
@@ -62,87 +34,56 @@ class InMemoryPlugin(
     ) -> None:
         super().__init__(options, clock=clock)
         # The clock may be set later.
-        self._threads = Threads(self.options, lambda: self.clock())
-        self._ledger = Ledger()
+        self._threads = InMemoryThreads(self.options, lambda: self.clock())
 
-    def create_thread_id(self) -> str:
-        return new_id()
 
-    def has_thread(self, scope: Scope, thread_id: str) -> bool:
-        with self.lock:
-            return self._threads.alive(scope, thread_id) is not None
+class InMemoryThreads(Threads):
+    """Gives the values themselves, so that a change of one is kept already."""
 
-    def load_messages(
-        self,
-        scope: Scope,
-        thread_id: str,
-        *,
-        limit: int | None = None,
-        before: int | None = None,
-        after: int | None = None,
-        hidden: bool = False,
-    ) -> list[ChatMessage]:
-        with self.lock:
-            thread = self._threads.alive(scope, thread_id)
-            if thread is None or hidden:
-                return select(thread.messages if thread else [], limit, before, after)
-            return thread.select(limit, before, after)
+    def __init__(self, options: PluginOptions, clock: Clock) -> None:
+        super().__init__(options, clock)
+        self._of_scopes: dict[Scope, dict[str, StoredThread]] = {}
+        self._named: dict[Scope, str] = {}
+        self._ledgers: dict[Scope, AnswersLedger] = {}
 
-    def save_messages(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> None:
-        check_append(thread_id, None)
-        with self.lock:
-            copies = copies_of(messages)
-            thread = self._threads.open(scope, thread_id)
-            thread.messages = number(copies, thread.sequence)
-            thread.tokens = total_tokens(copies)
-            thread.sequence = max([thread.sequence, *(sequence_of(message) for message in thread.messages)])
-            asked = {message.id for message in thread.messages}
-            thread.live = {turn: record for turn, record in thread.live.items() if record.question_id in asked}
-            thread.lines = Lines()
-            thread.drop_marks()
+    def load(self, scope: Scope, thread_id: str) -> StoredThread | None:
+        return self._of_scopes.get(scope, {}).get(thread_id)
 
-    def delete_thread(self, scope: Scope, thread_id: str) -> bool:
-        with self.lock:
-            alive = self._threads.alive(scope, thread_id) is not None
-            if is_thread_id(thread_id):
-                self._threads.remove(scope, thread_id)
-            return alive
+    def keep(self, scope: Scope, thread_id: str, thread: StoredThread) -> None:
+        self._of_scopes.setdefault(scope, {})[thread_id] = thread
 
-    def append_messages(
-        self,
-        scope: Scope,
-        thread_id: str,
-        messages: cabc.Sequence[ChatMessage],
-        *,
-        key: str | None = None,
-        reply_to: str | None = None,
-        only_into: str | None = None,
-    ) -> Appended | None:
-        check_append(thread_id, key)
-        with self.lock:
-            return self._append(scope, thread_id, messages, key=key, reply_to=reply_to, only_into=only_into)
+    def drop(self, scope: Scope, thread_id: str) -> None:
+        threads = self._of_scopes.get(scope, {})
+        threads.pop(thread_id, None)
+        if not threads:
+            self._of_scopes.pop(scope, None)
 
-    def clear_messages(self, scope: Scope, thread_id: str) -> None:
-        with self.lock:
-            thread = self._threads.alive(scope, thread_id)
-            if thread:
-                thread.messages = []
-                thread.tokens = 0
-                thread.live = {}
-                thread.lines = Lines()
-                thread.marks = {}
-                thread.last_activity = self.clock()
+    def readers(self, scope: Scope | None = None) -> list[Read]:
+        scopes = self._of_scopes if scope is None else [scope]
+        return [
+            functools.partial(self._read, scope, thread_id)
+            for scope in scopes
+            for thread_id in self._of_scopes.get(scope, {})
+        ]
 
-    def current_thread(self, scope: Scope) -> str | None:
-        with self.lock:
-            return self._threads.current(scope)
+    def _read(self, scope: Scope, thread_id: str) -> Found | None:
+        thread = self.load(scope, thread_id)
+        return None if thread is None else Found(scope, thread_id, thread)
 
-    def load_current(self, scope: Scope, *, limit: int | None = None) -> tuple[str | None, list[ChatMessage]]:
-        check_range(limit, None, None)
-        with self.lock:
-            thread_id = self.current_thread(scope)
-            return thread_id, [] if thread_id is None else self.load_messages(scope, thread_id, limit=limit)
+    def load_named(self, scope: Scope) -> str | None:
+        return self._named.get(scope)
 
-    def search_messages(self, scope: Scope, text: str, *, limit: int | None = None) -> Search:
-        with self.lock:
-            return search_by_reading(self, scope, text, limit)
+    def keep_named(self, scope: Scope, thread_id: str | None) -> None:
+        if thread_id is None:
+            self._named.pop(scope, None)
+        else:
+            self._named[scope] = thread_id
+
+    def ledger_scopes(self) -> list[Scope]:
+        return list(self._ledgers)
+
+    def load_ledger(self, scope: Scope) -> AnswersLedger:
+        return self._ledgers.get(scope) or AnswersLedger(scope.owner, scope.chatbot)
+
+    def keep_ledger(self, scope: Scope, ledger: AnswersLedger) -> None:
+        self._ledgers[scope] = ledger

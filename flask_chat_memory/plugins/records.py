@@ -142,7 +142,7 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 class WholeThread(msgspec.Struct, frozen=True, kw_only=True):
-    """All that belongs to a thread, but for its messages.
+    """All that belongs to a thread, but for its messages. Its times are of whole microseconds, which all stores hold.
 
     :param sequence: the highest that the thread ever gave.
     :param keys: the newest append keys with the sequences of their batches, the oldest first; at most
@@ -159,6 +159,10 @@ class WholeThread(msgspec.Struct, frozen=True, kw_only=True):
     marks: dict[str, Mark] = {}
     current: bool = False
     live: tuple[LiveTurn, ...] = ()
+
+    def __post_init__(self) -> None:
+        times = {name: round(float(getattr(self.thread, name)), 6) for name in ("created_at", "last_activity")}
+        msgspec.structs.force_setattr(self, "thread", msgspec.structs.replace(self.thread, **times))
 
     def running(self, now: float) -> bool:
         """Tell whether a turn is being answered."""

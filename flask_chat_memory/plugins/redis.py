@@ -30,10 +30,9 @@ from .redis_.marks import RedisMarks
 from .redis_.moving import Move
 from .redis_.packing import bounded
 from .redis_.packing import pack
+from .redis_.restoring import RedisRestoring
 from .redis_.server import Server
-from .redis_.threads import RedisThreads
 from .redis_.turns import RedisTurns
-from .redis_.usage import RedisUsage
 from .registry import chat_memory_plugin
 from .reports import StoreReport
 from .rules import check_append
@@ -54,7 +53,7 @@ Of a long expiry it is a hundredth: a deadline is moved only when it is off by h
     label="Redis",
     description="Conversations in Redis or Valkey, on one server or a cluster, for sites on several hosts.",
 )
-class RedisPlugin(RedisLines, RedisTurns, RedisMarks, RedisThreads, RedisUsage, MovesThreads, SearchesMessages):
+class RedisPlugin(RedisLines, RedisTurns, RedisMarks, RedisRestoring, MovesThreads, SearchesMessages):
     """Keeps threads in keys of its own; each operation is one script, and so one step and one round trip."""
 
     storage = "redis"

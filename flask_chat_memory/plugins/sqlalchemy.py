@@ -41,6 +41,7 @@ from .sql.rows import Append
 from .sql.rows import bounded
 from .sql.rows import page_of
 from .sql.rows import times
+from .sql.schema import Schema
 from .sql.search import SearchStatements
 from .sql.search import SQLSearch
 from .sql.sqlite import BUSY_TIMEOUT
@@ -195,6 +196,9 @@ class SQLAlchemyPlugin(
 
     def examine_store(self) -> StoreReport:
         return self._database.examine()
+
+    def schemas(self) -> tuple[Schema, ...]:
+        return (self._database.schema,)
 
     def close(self) -> None:
         self._database.close()

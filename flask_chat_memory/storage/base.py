@@ -1,4 +1,4 @@
-"""The contract of a storage of documents: five required operations, and four over them."""
+"""The contract of a storage of documents: five required operations, and five over them."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ from .rules import Document
 from .rules import holds_text
 from .rules import plain_document
 from .rules import stored_time
+
+if t.TYPE_CHECKING:
+    from ..plugins.sql.schema import Schema
 
 
 class _Creating:
@@ -69,6 +72,21 @@ class Storage(abc.ABC):
                 plain_document(document)
                 return False
             self.save(key, document)
+            return True
+
+    def exchange(self, key: str, document: cabc.Mapping[str, t.Any], other: cabc.Mapping[str, t.Any]) -> bool:
+        """Store another document under the key if this one is there, in one step; tell whether it did.
+
+        A storage that keeps the time of a document keeps that of the first. Of threads of this process alone here, as
+        :meth:`create`.
+
+        :raises ValueError, InvalidDocument, StorageError: as :meth:`save`.
+        """
+        with _creating.lock:
+            if self.load(key) != plain_document(document):
+                plain_document(other)
+                return False
+            self.save(key, other)
             return True
 
     @abc.abstractmethod
@@ -137,6 +155,10 @@ class Storage(abc.ABC):
     def examine_store(self) -> StoreReport | None:
         """Return what the store tells of itself, as :meth:`ChatMemoryPlugin.examine_store` does."""
         return None
+
+    def schemas(self) -> tuple[Schema, ...]:
+        """Return what there is to know of the tables in which the documents are; none without tables."""
+        return ()
 
     def close(self) -> None:  # noqa: B027 (a storage without resources has nothing to do)
         """Give back what the storage opened; what the site handed in stays open."""

@@ -94,7 +94,7 @@ def read_storages(
     if main is not None:
         chosen: StorageSettings | None = choose_storage(main, "CHAT_MEMORY_STORAGE")
     else:
-        chosen = None if plugin is None else _beside(plugin, options)
+        chosen = None if plugin is None else beside(plugin, options)
     given = config["CHAT_MEMORY_STORAGES"]
     if not isinstance(given, cabc.Mapping):
         raise ConfigurationError(f"CHAT_MEMORY_STORAGES must be a dict, not {type(given).__name__}")
@@ -132,14 +132,15 @@ def read_retention(given: object, storages: cabc.Mapping[str, StorageSettings | 
     return kept
 
 
-def _beside(plugin: type[ChatMemoryPlugin], options: t.Any) -> StorageSettings | None:
+def beside(plugin: type[ChatMemoryPlugin], options: t.Any) -> StorageSettings | None:
+    """Return the storage beside a plugin with these options; None if there is none."""
     if plugin.storage is None:
         return None
     storage = _find(plugin.storage, "CHAT_MEMORY_STORAGE")
     names = definitions_of(t.cast("type[CheckedOptions]", storage.Options))
     values = {name: getattr(options, name) for name in names if hasattr(options, name)}
     if plugin.storage == "encrypted":
-        values["storage"] = _beside(options.plugin, options.options)
+        values["storage"] = beside(options.plugin, options.options)
         if values["storage"] is None:
             return None
     return choose_storage({"type": storage, **values}, "CHAT_MEMORY_STORAGE")

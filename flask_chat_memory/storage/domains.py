@@ -13,6 +13,7 @@ import urllib.parse
 from ..errors import ChatMemoryError
 from ..errors import CorruptRecord
 from ..errors import MissingOwner
+from ..errors import NewerFormat
 from ..errors import StorageError
 from ..plugins.base import Clock
 from ..plugins.records import is_owner
@@ -38,6 +39,8 @@ FOLDERS = {
 
 OWNER = "@"
 """Begins the segment of an owner; in no other segment is it written as it is."""
+FORMAT = "chat_memory_format"
+"""The name under which a document may say of which format it is; those of this release, format 1, do not."""
 LONGEST = 150
 """Characters of a segment that is shortened to fit."""
 
@@ -209,10 +212,28 @@ def segment(text: str) -> str:
     return f"{quoted[: LONGEST - len(digest) - 1]}{OWNER}{digest}"
 
 
+def text_of(segment_: str) -> str | None:
+    """Return the text of which :func:`segment` made a segment; None if it was shortened, or made by others."""
+    text = urllib.parse.unquote(segment_)
+    return text if segment(text) == segment_ else None
+
+
 def _checked(document: object, key: str) -> Document:
     if not isinstance(document, dict):
         raise CorruptRecord(f"the stored document {key!r} is no dict")
+    check_format(document, f"the stored document {key!r}")
     return document
+
+
+def check_format(document: Document, what: str) -> None:
+    """Refuse a document that a later release has marked as one to be read in another way.
+
+    :param what: names the document.
+    :raises NewerFormat: naming both formats.
+    """
+    found = document.get(FORMAT, 1)
+    if type(found) is int and found > 1:
+        raise NewerFormat(what, found)
 
 
 def _quoted(text: str, safe: str = "/") -> str:
@@ -221,11 +242,17 @@ def _quoted(text: str, safe: str = "/") -> str:
     return re.sub(r"%[0-9A-F]{2}", lambda code: code[0].lower(), found)
 
 
-class OpaqueNames(DomainStorage):
-    """Documents by names that are any text, as ids are; they cannot be listed."""
+class WholeKeys(DomainStorage):
+    """The documents of a folder by their whole keys, for whoever makes these of :func:`segment`."""
 
     def _key(self, name: str) -> str:
-        return check_key(f"{self._folder}/{segment(name)}")
+        return check_key(name)
+
+    def _keys_for(self, pattern: str) -> str:
+        return check_pattern(pattern)
+
+    def _names(self, keys: cabc.Iterable[str]) -> dict[str, str]:
+        return {key: key for key in keys}
 
 
 class _Errors:

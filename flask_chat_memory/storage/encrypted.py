@@ -20,6 +20,10 @@ from .rules import check_key
 from .rules import decode
 from .rules import Document
 from .rules import encode
+from .rules import plain_document
+
+if t.TYPE_CHECKING:
+    from ..plugins.sql.schema import Schema
 
 HIDDEN = "encrypted"
 """The only name in a document as the wrapped storage keeps it."""
@@ -81,6 +85,27 @@ class EncryptedStorage(Storage):
     def create(self, key: str, document: cabc.Mapping[str, t.Any]) -> bool:
         return self._storage.create(key, self._encrypted(key, document))
 
+    def exchange(self, key: str, document: cabc.Mapping[str, t.Any], other: cabc.Mapping[str, t.Any]) -> bool:
+        encrypted, stored = self._encrypted(key, other), self._storage.load(key)
+        if stored is None or self._decrypted(key, stored) != plain_document(document):
+            return False
+        return self._storage.exchange(key, stored, encrypted)
+
+    def rewrap(self, key: str, *, write: bool = True) -> bool | None:
+        """Encrypt the document of a key with the first of the keys, unless it is; tell whether it was not.
+
+        :param write: False only tells.
+        :return: None if it has changed meanwhile.
+        :raises DecryptionFailed: if it cannot be read.
+        """
+        stored = self._storage.load(key)
+        if stored is None:
+            return None
+        document = self._decrypted(key, stored)
+        if self._cipher.is_current(stored[HIDDEN]):
+            return False
+        return True if not write or self._storage.exchange(key, stored, self._encrypted(key, document)) else None
+
     def load(self, key: str) -> Document | None:
         stored = self._storage.load(key)
         return None if stored is None else self._decrypted(key, stored)
@@ -120,6 +145,9 @@ class EncryptedStorage(Storage):
 
     def examine_store(self) -> StoreReport | None:
         return self._storage.examine_store()
+
+    def schemas(self) -> tuple[Schema, ...]:
+        return self._storage.schemas()
 
     def close(self) -> None:
         if self._is_own:

@@ -68,6 +68,16 @@ class FileStorage(BuiltInStorage):
     def create(self, key: str, document: cabc.Mapping[str, t.Any]) -> bool:
         return self._save(key, document, replaces=False)
 
+    def exchange(self, key: str, document: cabc.Mapping[str, t.Any], other: cabc.Mapping[str, t.Any]) -> bool:
+        path, document = self._names.path(check_key(key)), plain_document(document)
+        suffix, data = _as_file(other)
+        with self._writing(key):
+            if self.load(key) != document:
+                return False
+            time = max(filter(None, (_stored_at(path + suffix) for suffix in (MARKDOWN, JSON))))
+            self._put(path, suffix, data, time)
+            return True
+
     def load(self, key: str) -> Document | None:
         path = self._names.path(check_key(key))
         with self._errors:
@@ -112,20 +122,21 @@ class FileStorage(BuiltInStorage):
 
     def _save(self, key: str, document: cabc.Mapping[str, t.Any], replaces: bool) -> bool:
         path = self._names.path(check_key(key))
-        document = plain_document(document)
-        is_text = isinstance(document.get(TEXT), str)
-        data = _as_markdown(document) if is_text else msgspec.json.format(encode(document), indent=2) + b"\n"
-        suffix, other = (MARKDOWN, JSON) if is_text else (JSON, MARKDOWN)
+        suffix, data = _as_file(document)
         with self._writing(key):
             if not replaces and _is_there(path):
                 return False
-            self._replace(path + suffix, data)
-            remove_file(path + other)
-            sync_folder(os.path.dirname(path))
+            self._put(path, suffix, data, self.clock())
             return True
 
     def examine_store(self) -> StoreReport:
         return report_of_folder(self._names.folder)
+
+    def _put(self, path: str, suffix: str, data: bytes, time: float) -> None:
+        """Let a document be this, in place of what there is of either kind."""
+        self._replace(path + suffix, data, time)
+        remove_file(path + (MARKDOWN if suffix == JSON else JSON))
+        sync_folder(os.path.dirname(path))
 
     def after_fork(self) -> None:
         super().after_fork()
@@ -137,7 +148,7 @@ class FileStorage(BuiltInStorage):
         with self._errors, self._locks.hold(self.lock, name):
             yield
 
-    def _replace(self, path: str, data: bytes) -> None:
+    def _replace(self, path: str, data: bytes, time: float) -> None:
         for attempt in range(ATTEMPTS):
             try:
                 if attempt:
@@ -148,8 +159,7 @@ class FileStorage(BuiltInStorage):
                 # The folder is new, or went with the last document in it.
                 if attempt == ATTEMPTS - 1:
                     raise
-        now = self.clock()
-        os.utime(path, (now, now))
+        os.utime(path, (time, time))
 
     def _remove(self, path: str) -> bool:
         if not _is_there(path):
@@ -183,6 +193,14 @@ def _stored_at(path: str) -> float | None:
         return os.stat(path).st_mtime
     except FileNotFoundError:
         return None
+
+
+def _as_file(document: cabc.Mapping[str, t.Any]) -> tuple[str, bytes]:
+    """Return the end of the name, and the content, of the file of a document."""
+    document = plain_document(document)
+    if isinstance(document.get(TEXT), str):
+        return MARKDOWN, _as_markdown(document)
+    return JSON, msgspec.json.format(encode(document), indent=2) + b"\n"
 
 
 def _as_markdown(document: Document) -> bytes:

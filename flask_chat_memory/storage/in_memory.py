@@ -38,6 +38,15 @@ class InMemoryStorage(BuiltInStorage):
         with self.lock:
             return self._records.setdefault(check_key(key), record) is record
 
+    def exchange(self, key: str, document: cabc.Mapping[str, t.Any], other: cabc.Mapping[str, t.Any]) -> bool:
+        old, new = encode(document), encode(other)
+        with self.lock:
+            time, there = self._records.get(check_key(key), (0.0, None))
+            if there != old:
+                return False
+            self._records[key] = time, new
+            return True
+
     def load(self, key: str) -> Document | None:
         with self.lock:
             record = self._records.get(check_key(key))

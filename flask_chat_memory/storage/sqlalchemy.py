@@ -15,6 +15,7 @@ from ..plugins.base import Clock
 from ..plugins.options import CheckedOptions
 from ..plugins.reports import StoreReport
 from ..plugins.sql.database import Database
+from ..plugins.sql.schema import Schema
 from ..plugins.sql.transaction import Transaction
 from ..plugins.sqlalchemy import SQLAlchemyPlugin
 from ..values import clean
@@ -29,7 +30,7 @@ from .rules import matching
 from .sql.statements import Statements
 from .sql.tables import define_document_table
 from .sql.tables import document_key
-from .sql.tables import DocumentTables
+from .sql.tables import document_tables
 
 __all__ = ["SQLAlchemyStorage", "define_document_table"]
 
@@ -47,7 +48,7 @@ class SQLAlchemyStorage(BuiltInStorage):
         database: sa.Engine | str | None = self.options.engine or self.options.url
         if database is None:
             raise ConfigurationError("sqlalchemy: outside an app, give url or engine")
-        tables = DocumentTables(define_document_table(sa.MetaData(), self.options.table_prefix))
+        tables = document_tables(sa.MetaData(), self.options.table_prefix)
         self._database = Database(database, tables, self.options.create_tables)
         url = database.url if isinstance(database, sa.Engine) else sa.make_url(database)
         self._statements = Statements(tables.document, url.get_backend_name())
@@ -61,6 +62,14 @@ class SQLAlchemyStorage(BuiltInStorage):
         # Done again after a commit whose end nobody knows, it would find what it has stored.
         create = self._statements.create
         return self._database.write(lambda transaction: transaction.run(create, values), repeatable=False) > 0
+
+    def exchange(self, key: str, document: cabc.Mapping[str, t.Any], other: cabc.Mapping[str, t.Any]) -> bool:
+        old, new = encode(document).decode(), encode(other).decode()
+        if old == new:
+            return self.load(key) == document
+        values = {"wanted": document_key(key), "old": old, "new": new}
+        exchange = self._statements.exchange
+        return self._database.write(lambda transaction: transaction.run(exchange, values), repeatable=False) > 0
 
     def load(self, key: str) -> Document | None:
         rows = self._database.rows(self._statements.load, {"wanted": document_key(key)})
@@ -117,6 +126,9 @@ class SQLAlchemyStorage(BuiltInStorage):
 
     def examine_store(self) -> StoreReport:
         return self._database.examine()
+
+    def schemas(self) -> tuple[Schema, ...]:
+        return (self._database.schema,)
 
     def close(self) -> None:
         self._database.close()

@@ -17,7 +17,6 @@ from ..errors import ImportRefused
 from ..message import ChatMessage
 from ..plugins.counting import COUNTED
 from ..plugins.lines import Lines
-from ..plugins.lines import ONE_LINE
 from ..plugins.records import LiveTurn
 from ..plugins.records import Mark
 from ..plugins.records import Scope
@@ -59,6 +58,7 @@ class ThreadEntry(_Entry, frozen=True, kw_only=True, tag="thread"):
     last_activity: float
     messages: int
     sequence: int
+    lines: Lines
     tokens: int = 0
     title: str | None = None
     pinned: bool = False
@@ -66,7 +66,6 @@ class ThreadEntry(_Entry, frozen=True, kw_only=True, tag="thread"):
     configuration: str | None = None
     current: bool = False
     keys: dict[str, int] = {}
-    lines: Lines = ONE_LINE
     live: tuple[LiveTurn, ...] = ()
 
     @classmethod

@@ -18,6 +18,8 @@ from ..plugins.records import Scope
 from ..plugins.records import WholeThread
 from ..plugins.rules import check_mark
 from ..plugins.rules import is_thread_id
+from ..storage.domains import pattern_of
+from ..storage.rules import check_key
 from .entries import decode
 from .entries import Digest
 from .entries import DocumentEntry
@@ -31,6 +33,7 @@ from .entries import ThreadEnd
 from .entries import ThreadEntry
 from .entries import UsageEntry
 from .entries import VERSION
+from .stores import DOMAINS
 
 
 class File(t.Protocol):
@@ -98,6 +101,7 @@ def read_export(file: File) -> cabc.Iterator[Piece]:
             else:
                 _add(thread, entry, number, line, offset)
         elif isinstance(entry, (DocumentEntry, UsageEntry)):
+            _check_place(entry, number)
             yield entry
         elif isinstance(entry, End):
             yield entry
@@ -115,6 +119,18 @@ def _checked_header(entry: Entry) -> Header:
     if not (entry.owner is None or is_owner(entry.owner)):
         raise ImportRefused("the owner in line 1 is none")
     return entry
+
+
+def _check_place(entry: DocumentEntry | UsageEntry, number: int) -> None:
+    try:
+        if isinstance(entry, UsageEntry):
+            Scope(entry.owner, entry.chatbot)
+        elif entry.domain not in DOMAINS or not entry.key.startswith(pattern_of(entry.domain)[:-1]):
+            raise ValueError("the key is none of its domain")
+        else:
+            check_key(entry.key)
+    except (MissingOwner, ValueError) as error:
+        raise ImportRefused(f"line {number}: {error}") from error
 
 
 def _scope_of(entry: ThreadEntry, number: int) -> Scope:

@@ -57,11 +57,15 @@ class StoredThread:
         if t.cast(RestoresThreads, self.plugin).find_whole(self.scope, thread_id) != self.whole:
             raise ThreadChanged("the thread has changed while it was read")
 
-    def entries(self) -> cabc.Iterator[Entry]:
-        """Give the thread, its marks and its messages, as :meth:`__iter__` does."""
+    def head(self) -> cabc.Iterator[Entry]:
+        """Give the thread and its marks."""
         yield ThreadEntry.of(self.scope, self.whole)
         for id, mark in self.whole.marks.items():
             yield MarkEntry(message_id=id, rating=mark.rating, comment=mark.comment)
+
+    def entries(self) -> cabc.Iterator[Entry]:
+        """Give the thread, its marks and its messages, as :meth:`__iter__` does."""
+        yield from self.head()
         yield from map(MessageEntry.of, self)
 
     def digest(self) -> str:

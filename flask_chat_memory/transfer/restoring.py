@@ -19,9 +19,9 @@ from ..storage.rules import Document
 from ..storage.rules import stored_time
 from .stores import movable
 
-Outcome = t.Literal["written", "same", "newer", "running", "expired"]
+Outcome = t.Literal["written", "same", "newer", "running", "changed", "expired"]
 """What became of a thread or a document: the store has it now; had it already; has a newer one; is answering a turn of
-it; would hold it for expired."""
+it; changed it in this moment; would hold it for expired."""
 
 
 class Threadlike(t.Protocol):
@@ -63,8 +63,8 @@ def restore_thread(
         return "running"
     if there is not None and there.thread.last_activity > activity:
         return "newer"
-    if write:
-        plugin.restore_thread(scope, whole, _Messages(thread))
+    if write and not plugin.restore_thread(scope, whole, _Messages(thread), instead_of=there):
+        return "changed"
     return "written"
 
 

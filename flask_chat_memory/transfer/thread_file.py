@@ -14,6 +14,7 @@ import msgspec
 
 from ..errors import ImportRefused
 from ..errors import InvalidMessage
+from ..errors import NewerFormat
 from ..errors import UnknownThread
 from ..fields import KEYS
 from ..message import ChatMessage
@@ -25,6 +26,7 @@ from ..plugins.records import Appended
 from ..plugins.records import Mark
 from ..plugins.records import Scope
 from ..plugins.rules import is_thread_id
+from ..storage.domains import check_format
 from .lines import checked_lines
 from .lines import checked_marks
 from .lines import load_lines
@@ -128,6 +130,10 @@ def _thread_of(text: bytes) -> tuple[str, list[ChatMessage], list[ChatMessage], 
         raise ImportRefused("it is no JSON in UTF-8") from error
     if not isinstance(document, dict):
         raise ImportRefused("it is no JSON object")
+    try:
+        check_format(document, "it")
+    except NewerFormat as error:
+        raise ImportRefused(str(error)) from error
     thread_id = document.get("thread_id")
     messages, hidden = (t.cast("list[object]", document.get(name, [])) for name in ("messages", "hidden"))
     if not is_thread_id(thread_id):

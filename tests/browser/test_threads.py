@@ -10,6 +10,7 @@ from flask_wtf.csrf import CSRFProtect
 from playwright.sync_api import expect
 from playwright.sync_api import Locator
 from playwright.sync_api import Page
+from playwright.sync_api import Route
 
 from .site import Site
 from .test_safety import check
@@ -195,7 +196,7 @@ def test_an_answer_that_ends_takes_no_title_from_under_the_hands(site: Site, vis
     assert site.waiting.wait(10)
     act(here, "rename", "one").click()
     here.page.get_by_label("Title").fill("half of a ti")
-    with here.page.expect_response("**/threads"):
+    with here.page.expect_response("**/threads?*"):
         site.release.set()
     here.sees("wait", "part one, part two")
     here.page.get_by_label("Title").press_sequentially("tle")
@@ -223,15 +224,87 @@ def test_what_is_pinned_stays_above(site: Site, visit: Open) -> None:
     here = visit(site, LIST)
     for text in ("one", "two", "three"):
         ask(here, text)
-    pinned = here.page.locator(".chat-memory-thread", has_text="one").get_attribute("data-id")
-    response = here.page.request.patch(f"{site.url}/chat-memory/default/threads/{pinned}", data={"pinned": True})
-    assert response.ok
+    pin = act(here, "pin", "one")
+    expect(pin).to_have_attribute("aria-pressed", "false")
+    expect(pin).to_have_accessible_name("Pin: one")
+    pin.focus()
+    here.page.keyboard.press("Enter")
+    lists(here, "one", "three", "two", current="three")
+    expect(pin).to_be_focused()
+    expect(pin).to_have_attribute("aria-pressed", "true")
     here.page.reload()
     lists(here, "one", "three", "two", current="three")
     act(here, "open", "two").click()
     here.sees("two", "You said: two")
     here.ask("more")
     lists(here, "one", "two", "three", current="two")
+    # It is seen without the mouse, too.
+    here.page.mouse.move(1000, 500)
+    sizes = here.page.locator("[data-act=pin]").evaluate_all("buttons => buttons.map((button) => button.offsetWidth)")
+    assert sizes == [32, 0, 0]
+    act(here, "pin", "one").click()
+    lists(here, "two", "three", "one", current="two")
+    expect(act(here, "pin", "one")).to_have_attribute("aria-pressed", "false")
+
+
+def test_what_is_archived_is_in_a_list_of_its_own(site: Site, visit: Open) -> None:
+    here = visit(site, LIST)
+    for text in ("one", "two", "three"):
+        ask(here, text)
+    archived = here.page.get_by_role("button", name="Archived")
+    expect(act(here, "archive", "two")).to_have_accessible_name("Archive: two")
+    act(here, "archive", "two").focus()
+    here.page.keyboard.press("Enter")
+    lists(here, "three", "one", current="three")
+    expect(act(here, "open", "one")).to_be_focused()
+    expect(here.part("status")).to_have_text("The conversation is archived.")
+    act(here, "rename", "one").click()
+    archived.click()
+    lists(here, "two", current=None)
+    expect(archived).to_have_attribute("aria-pressed", "true")
+    act(here, "open", "two").click()
+    here.sees("two", "You said: two")
+    here.ask("more")
+    here.sees("two", "You said: two", "more", "You said: more")
+    lists(here, "two", current="two")
+    act(here, "rename", "two").click()
+    here.page.get_by_label("Title").fill("Two")
+    here.page.get_by_label("Title").press("Enter")
+    expect(act(here, "archive", "Two")).to_have_accessible_name("Take out of the archive: Two")
+    act(here, "archive", "Two").click()
+    lists(here, current=None)
+    expect(here.part("input")).to_be_focused()
+    expect(here.part("status")).to_have_text("The conversation is back in the list.")
+    archived.click()
+    lists(here, "Two", "three", "one", current="Two")
+
+
+def test_a_list_that_comes_late_is_not_shown_in_the_place_of_the_other(site: Site, visit: Open) -> None:
+    here = visit(site, LIST)
+    ask(here, "one")
+    held: list[Route] = []
+    here.page.route("**/threads?archived=true", lambda route: held.append(route))
+    archived = here.page.get_by_role("button", name="Archived")
+    with here.page.expect_request("**/threads?archived=true"):
+        archived.click()
+    with here.page.expect_response("**/threads?archived=false"):
+        archived.click()
+    with here.page.expect_response("**/threads?archived=true"):
+        held[0].continue_()
+    here.page.evaluate("new Promise(requestAnimationFrame)")
+    lists(here, "one", current="one")
+
+
+def test_what_another_tab_has_deleted_can_be_neither_pinned_nor_archived(site: Site, visit: Open) -> None:
+    here = visit(site, LIST)
+    ask(here, "one")
+    shown = here.page.locator(".chat-memory-thread").get_attribute("data-id")
+    assert here.page.request.delete(f"{site.url}/chat-memory/default/threads/{shown}").ok
+    for name in ("pin", "archive"):
+        act(here, name, "one").click()
+        expect(here.part("alert")).to_have_text("There is no such conversation.")
+        lists(here, "one", current="one")
+        here.page.evaluate("document.querySelector('chat-memory').say('')")
 
 
 def test_a_protected_site_takes_changes_also_with_an_old_token(serve: Serve, visit: Open) -> None:
@@ -267,6 +340,14 @@ def test_the_list_is_accessible_in_every_state(site: Site, visit: Open, scheme: 
     act(here, "rename", "one").click()
     check(here)
     act(here, "delete", "two").click()
+    check(here)
+    here.page.keyboard.press("Enter")
+    act(here, "pin", "two").click()
+    expect(act(here, "pin", "two")).to_have_attribute("aria-pressed", "true")
+    check(here)
+    act(here, "archive", "two").click()
+    here.page.get_by_role("button", name="Archived").click()
+    lists(here, "two", current="two")
     check(here)
 
 

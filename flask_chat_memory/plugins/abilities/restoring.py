@@ -27,14 +27,22 @@ class RestoresThreads(abc.ABC):
         """
 
     @abc.abstractmethod
-    def restore_thread(self, scope: Scope, whole: WholeThread, messages: cabc.Iterable[ChatMessage]) -> None:
-        """Put a thread in the place of what the scope has under its id, whole or not at all.
+    def restore_thread(
+        self,
+        scope: Scope,
+        whole: WholeThread,
+        messages: cabc.Iterable[ChatMessage],
+        *,
+        instead_of: WholeThread | None = None,
+    ) -> bool:
+        """Put a thread in the place of what the scope has under its id, whole or not at all; tell whether it did.
 
         No other thread makes room for it, and nothing of it is cut off. It is the scope's current thread afterwards if
         ``whole.current`` says so, and only then.
 
         :param messages: of all lines, numbered, in their order. They are held in memory a part at a time, by a store
             that can, and gone through anew where the store has to try again. What they raise is raised.
+        :param instead_of: only while this is what :meth:`find_whole` returns; looked at in the step that writes.
         :raises ValueError: for an impossible thread id.
         :raises StorageError: if the store fails.
         """

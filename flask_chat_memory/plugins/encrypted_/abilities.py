@@ -18,6 +18,8 @@ from ..abilities import MarksMessages
 from ..abilities import MovesThreads
 from ..abilities import PurgesThreads
 from ..abilities import Reseals
+from ..abilities import RestoresThreads
+from ..abilities import RestoresUsage
 from ..abilities import SearchesMessages
 from ..records import Appended
 from ..records import LiveTurn
@@ -29,6 +31,8 @@ from ..rules import check_changes
 from .messages import WithLines
 from .messages import WithMarks
 from .messages import WithSearch
+from .restoring import WithRestoring
+from .restoring import WithUsageRestoring
 from .sealing import Resealing
 from .threads import WithDescriptions
 from .threads import WithLists
@@ -122,5 +126,7 @@ ABILITIES: dict[type, tuple[type, ...]] = {
     WithUsage: (CountsUsage,),
     WithLines: (HidesMessages,),
     WithMarks: (MarksMessages,),
+    WithRestoring: (RestoresThreads,),
+    WithUsageRestoring: (RestoresUsage,),
 }
 """What gives an ability to the wrapper -> those that the wrapped plugin must have for it."""

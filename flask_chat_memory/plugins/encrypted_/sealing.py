@@ -17,6 +17,7 @@ from ..abilities import Reseals
 from ..records import LiveTurn
 from ..records import Scope
 from ..records import Thread
+from ..records import WholeThread
 
 logger = logging.getLogger(__name__)
 
@@ -90,6 +91,46 @@ class Sealing:
         if thread.title is None:
             return thread
         return msgspec.structs.replace(thread, title=self.open_text(thread.title, "title", scope, thread.id))
+
+    def is_current(self, sealed: object) -> bool:
+        """Tell whether a value is sealed with the first key."""
+        return isinstance(sealed, str) and self._cipher.is_current(sealed)
+
+    def texts_of(self, whole: WholeThread) -> list[str]:
+        """Return what is sealed of a thread besides its messages."""
+        texts = [whole.thread.title, *(mark.comment for mark in whole.marks.values())]
+        return [text for text in (*texts, *(live.text for live in whole.live)) if text]
+
+    def open_whole(self, scope: Scope, whole: WholeThread) -> WholeThread:
+        """Return a thread with what belongs to it in clear."""
+        return self._with_texts(
+            whole,
+            self.open_thread(scope, whole.thread).title,
+            lambda text, kind, *place: self.open_text(text, kind, scope, whole.thread.id, *place),
+        )
+
+    def seal_whole(self, scope: Scope, whole: WholeThread) -> WholeThread:
+        """Return a thread with what belongs to it as the wrapped plugin keeps it."""
+        title = whole.thread.title
+        return self._with_texts(
+            whole,
+            None if title is None else self.seal_text(title, "title", scope, whole.thread.id),
+            lambda text, kind, *place: self.seal_text(text, kind, scope, whole.thread.id, *place),
+        )
+
+    def _with_texts(self, whole: WholeThread, title: str | None, of: cabc.Callable[..., str]) -> WholeThread:
+        return msgspec.structs.replace(
+            whole,
+            thread=msgspec.structs.replace(whole.thread, title=title),
+            marks={
+                id: msgspec.structs.replace(mark, comment=mark.comment and of(mark.comment, "comment", id))
+                for id, mark in whole.marks.items()
+            },
+            live=tuple(
+                msgspec.structs.replace(live, text=live.text and of(live.text, "live", live.turn))
+                for live in whole.live
+            ),
+        )
 
 
 class Resealing:

@@ -23,6 +23,16 @@ class Wrapping(ChatMemoryPlugin, abc.ABC):
     _wrapped: t.Any
     _sealing: Sealing
 
+    @property
+    def wrapped(self) -> ChatMemoryPlugin:
+        """The plugin that keeps what is hidden."""
+        return t.cast(ChatMemoryPlugin, self._wrapped)
+
+    @property
+    def sealing(self) -> Sealing:
+        """How that is hidden."""
+        return self._sealing
+
     def _write(
         self,
         write: Write,

@@ -12,6 +12,7 @@ from ...message import ChatMessage
 from ...values import clean
 from ..hiding import read_visible
 from .blocks import Blocks
+from .formats import check_format
 from .lines import identified
 from .lines import KEYED
 from .lines import Line
@@ -159,6 +160,7 @@ class Body:
         for offset, text in self._blocks.backward(whole, 0):
             line = read_line(text, self.files, offset)
             if line.state is not None:
+                check_format(line.state.format, self.files.shown)
                 return line.state, offset + len(text) + 1
         raise CorruptRecord(f"{self.files.shown} is empty or holds no whole batch")
 

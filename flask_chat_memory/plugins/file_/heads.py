@@ -14,11 +14,15 @@ from ...errors import CorruptRecord
 from ...errors import MissingOwner
 from ..records import Scope
 from ..records import Thread
+from .formats import check_format
+from .formats import FORMAT
+from .formats import UNREADABLE
+from .formats import unreadable
 from .lines import Live
 from .lines import State
 from .names import ThreadFiles
 
-T = t.TypeVar("T")
+T = t.TypeVar("T", "Head", "Current", "Leases")
 Time = t.Annotated[dt.datetime, msgspec.Meta(tz=True)]
 
 
@@ -45,6 +49,7 @@ class Head(msgspec.Struct, frozen=True, omit_defaults=True):
     pinned: bool = False
     archived: bool = False
     configuration: str | None = None
+    format: int = FORMAT
 
     @classmethod
     def of(cls, scope: Scope, thread_id: str, state: State, title: str | None = None) -> Head:
@@ -85,10 +90,11 @@ class Head(msgspec.Struct, frozen=True, omit_defaults=True):
         )
 
 
-class Current(msgspec.Struct, frozen=True):
+class Current(msgspec.Struct, frozen=True, omit_defaults=True):
     """The id of a scope's current thread."""
 
     thread_id: str
+    format: int = FORMAT
 
 
 class Sign(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -103,10 +109,11 @@ class Sign(msgspec.Struct, frozen=True, omit_defaults=True):
     stop_wanted: bool = False
 
 
-class Leases(msgspec.Struct, frozen=True):
+class Leases(msgspec.Struct, frozen=True, omit_defaults=True):
     """The last signs of the running turns of a thread, by their ids."""
 
     turns: dict[str, Sign]
+    format: int = FORMAT
 
     @classmethod
     def of(cls, live: cabc.Iterable[Live]) -> Leases:
@@ -151,6 +158,8 @@ def _read(path: str, kind: type[T], where: str) -> T | None:
     if data is None:
         return None
     try:
-        return msgspec.json.decode(data, type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise CorruptRecord(f"{where} cannot be read") from error
+        record = msgspec.json.decode(data, type=kind)
+    except UNREADABLE as error:
+        raise unreadable(data, where) from error
+    check_format(record.format, where)
+    return record

@@ -11,10 +11,12 @@ from ...errors import CorruptRecord
 from ...message import ChatMessage
 from ..counting import tokens_each
 from ..records import LiveTurn
+from .formats import FORMAT
+from .formats import UNREADABLE
+from .formats import unreadable
 from .names import ThreadFiles
 
 NOTHING = msgspec.Raw(b"")
-UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 class Live(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -50,6 +52,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     :param overlap: the newest message that came after another turn had come between it and its question.
     :param notes_at: where the line begins that tells the notes, if there are any.
     :param noted: bytes of notes since the body was last written as a whole.
+    :param format: of the body.
     """
 
     at: float
@@ -67,6 +70,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     live: tuple[Live, ...] = ()
     notes_at: t.Annotated[int, msgspec.Meta(ge=0)] | None = None
     noted: int = 0
+    format: int = FORMAT
 
     def replace(self, **changes: t.Any) -> State:
         return msgspec.structs.replace(self, **changes)
@@ -147,7 +151,7 @@ def read_line(line: bytes, files: ThreadFiles, offset: int) -> Line:
     try:
         return _decode_line(line)
     except UNREADABLE as error:
-        raise CorruptRecord(f"{files.shown} at byte {offset} cannot be read") from error
+        raise unreadable(line, files.shown, f" at byte {offset}") from error
 
 
 def summary(line: Line, files: ThreadFiles) -> Summary:

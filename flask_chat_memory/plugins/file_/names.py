@@ -22,6 +22,7 @@ from ..records import Scope
 
 _OURS = re.compile(r"(current\.json|[0-9a-f]{32}\.(json|jsonl|lease))(\.tmp)?")
 _DIGEST = re.compile(r"[0-9a-f]{32}")
+_LEDGER = re.compile(r"[0-9a-f]{32}\.jsonl")
 _BODY = re.compile(r"([0-9a-f]{32})\.jsonl")
 
 
@@ -65,6 +66,11 @@ class Names:
 
     def usage(self, scope: Scope) -> str:
         return f"{self._usage}/{scope_name(scope)}.jsonl"
+
+    def all_usage(self) -> list[str]:
+        """Return the paths of the ledgers of all scopes."""
+        found = (_LEDGER.fullmatch(name) for name in _listed(self._usage))
+        return sorted(f"{self._usage}/{match[0]}" for match in found if match)
 
     def thread(self, scope: Scope, thread_id: str) -> ThreadFiles:
         return ThreadFiles(self.folder(scope), _digest(thread_id))

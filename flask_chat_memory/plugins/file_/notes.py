@@ -15,9 +15,9 @@ from ...errors import CorruptRecord
 from ..lines import Lines
 from ..lines import ONE_LINE
 from ..records import Mark
+from .formats import UNREADABLE
 from .lines import Line
 from .lines import State
-from .lines import UNREADABLE
 from .names import ThreadFiles
 
 

@@ -10,7 +10,6 @@ import abc
 import collections.abc as cabc
 import contextlib
 import datetime as dt
-import hashlib
 import logging
 import os
 
@@ -21,27 +20,27 @@ from ...disk.files import DiskErrors
 from ...errors import CorruptRecord
 from ...message import ChatMessage
 from ..abilities import CountsUsage
-from ..counting import COUNTED
-from ..counting import Counts
-from ..counting import counts_of
 from ..counting import day_of
-from ..counting import plus
-from ..counting import select_days
-from ..counting import usage_day
+from ..counting import numbers_of
+from ..ledger import digest_of
+from ..ledger import Ledger
+from ..ledger import Models
+from ..ledger import spent
 from ..records import Scope
 from ..records import UsageDay
 from .blocks import Blocks
-from .lines import UNREADABLE
+from .formats import check_format
+from .formats import FORMAT
+from .formats import UNREADABLE
+from .formats import unreadable
 from .names import Names
 
 logger = logging.getLogger(__name__)
 
 ANSWERS_KEPT = 50
+_LATER = b'{"format":'
 LINES_KEPT = 4 * ANSWERS_KEPT
 """Lines of answers that are worth no rewriting."""
-
-Models = dict[str, dict[str, int]]
-"""Model -> what is counted -> number."""
 
 
 class Spent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -55,20 +54,13 @@ class Spent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     models: Models
 
 
-class Ledger(msgspec.Struct, frozen=True):
-    """What all answers have cost, by day."""
+class FileLedger(Ledger, frozen=True):
+    """What all answers have cost, as the first line of the file.
 
-    owner: str
-    chatbot: str
-    days: dict[str, Models] = {}
+    :param format: of the file; a later one stands first, so that it can be found without decoding.
+    """
 
-    def counts(self, day: str, model: str) -> Counts:
-        return _counts(self.days.get(day, {}).get(model, {}))
-
-    def add(self, spent: Spent) -> None:
-        models = self.days.setdefault(spent.day, {})
-        for model, numbers in spent.models.items():
-            models[model] = _numbers(plus(self.counts(spent.day, model), _counts(numbers)))
+    format: int | msgspec.UnsetType = msgspec.UNSET
 
 
 def read(names: Names, scope: Scope) -> Ledger:
@@ -76,9 +68,37 @@ def read(names: Names, scope: Scope) -> Ledger:
 
     :raises CorruptRecord: if it cannot be read.
     """
-    path = names.usage(scope)
+    return _read(names.usage(scope)) or Ledger(scope.owner, scope.chatbot)
+
+
+def _read(path: str) -> Ledger | None:
     data = disk.read_file(path)
-    return Ledger(scope.owner, scope.chatbot) if data is None else _sums(data[: data.rfind(b"\n") + 1], path)
+    return None if data is None else _sums(data[: data.rfind(b"\n") + 1], path)
+
+
+def read_all(names: Names) -> cabc.Iterator[Ledger]:
+    """Yield the ledgers of all scopes; what cannot be read is logged and passed over."""
+    for path in names.all_usage():
+        try:
+            ledger = _read(path)
+        except CorruptRecord as error:
+            logger.error("a ledger is passed over: %s", error)
+            continue
+        if ledger is not None:
+            yield ledger
+
+
+def put(names: Names, scope: Scope, days: cabc.Iterable[UsageDay]) -> None:
+    """Let the sums of these days and models be these; who calls this holds the lock of the scope.
+
+    :raises CorruptRecord: if the ledger cannot be read.
+    """
+    ledger = read(names, scope)
+    for day in days:
+        ledger.put(day.day.isoformat(), day.model or "", numbers_of(day))
+    path = names.usage(scope)
+    disk.make_folder(os.path.dirname(path))
+    _replace(path, _encode(ledger) + b"\n")
 
 
 def add(
@@ -90,9 +110,8 @@ def add(
     """
     if not answer:
         return
-    digest = "" if key is None else hashlib.blake2b(f"{thread_id}\0{key}".encode(), digest_size=16).hexdigest()
-    models = {model: _numbers(counts) for model, counts in counts_of(answer).items()}
-    line = _encode(Spent(answer=digest, day=day_of(now), models=models)) + b"\n"
+    digest = digest_of(thread_id, key)
+    line = _encode(Spent(answer=digest, day=day_of(now), models=spent(answer))) + b"\n"
     path = names.usage(scope)
     try:
         _add(path, line, digest)
@@ -109,7 +128,9 @@ def _add(path: str, line: bytes, digest: str) -> None:
         end = blocks.newline_before(blocks.size)
         data = blocks.read(0, end)
         if not data:
-            raise _corrupt(path)
+            raise CorruptRecord(f"{_shown(path)} cannot be read")
+        if data.startswith(_LATER):
+            _sums(data, path)
         if digest and f'"answer":"{digest}"'.encode() in data:
             return
         if data.count(b"\n") <= LINES_KEPT:
@@ -120,15 +141,16 @@ def _add(path: str, line: bytes, digest: str) -> None:
     _replace(path, b"".join([_encode(sums), b"\n", *lines[-ANSWERS_KEPT:], line]))
 
 
-def _sums(data: bytes, path: str) -> Ledger:
+def _sums(data: bytes, path: str) -> FileLedger:
     """Add up the lines of a ledger."""
     sums, _, lines = data.partition(b"\n")
     try:
         ledger = _decode(sums)
-        for spent in _decode_spent(lines):
-            ledger.add(spent)
+        check_format(ledger.format or FORMAT, _shown(path))
+        for answer in _decode_spent(lines):
+            ledger.add(answer.day, answer.models)
     except UNREADABLE as error:
-        raise _corrupt(path) from error
+        raise unreadable(sums, _shown(path)) from error
     return ledger
 
 
@@ -137,20 +159,12 @@ def _replace(path: str, data: bytes) -> None:
     disk.sync_folder(os.path.dirname(path))
 
 
-def _corrupt(path: str) -> CorruptRecord:
-    return CorruptRecord(f"usage/{os.path.basename(path)} cannot be read")
-
-
-def _counts(numbers: cabc.Mapping[str, int]) -> Counts:
-    return tuple(numbers.get(name, 0) for name in COUNTED)
-
-
-def _numbers(counts: Counts) -> dict[str, int]:
-    return dict(zip(COUNTED, counts, strict=True))
+def _shown(path: str) -> str:
+    return f"usage/{os.path.basename(path)}"
 
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(Ledger).decode
+_decode = msgspec.json.Decoder(FileLedger).decode
 _decode_spent = msgspec.json.Decoder(Spent).decode_lines
 
 
@@ -162,10 +176,4 @@ class FileUsage(CountsUsage, abc.ABC):
 
     def list_usage(self, scope: Scope, *, since: dt.date | None = None, until: dt.date | None = None) -> list[UsageDay]:
         with self._errors:
-            ledger = read(self._names, scope)
-        days = [
-            usage_day(scope.chatbot, day, model, ledger.counts(day, model))
-            for day, models in ledger.days.items()
-            for model in models
-        ]
-        return select_days(days, since, until)
+            return read(self._names, scope).select(since, until)

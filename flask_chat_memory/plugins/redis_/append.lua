@@ -26,6 +26,9 @@ local function count()
     for place = 1, #given.usage, 2 do
         redis.call('HINCRBY', index .. ':usage', given.usage[place], given.usage[place + 1])
     end
+    if #given.usage > 0 then
+        redis.call('HSET', index .. ':usage', 'owner', given.owner, 'chatbot', given.chatbot)
+    end
 end
 
 -- Tells whether a stored batch is the one that is sent again because its answer was lost.

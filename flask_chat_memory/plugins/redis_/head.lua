@@ -5,13 +5,15 @@
 --
 --   <index>                    sorted set: digest of a thread -> last activity
 --   <index>:current            string: digest of the ongoing thread
---   <index>:usage              hash: "<day> <what is counted> <model>" -> number
+--   <index>:usage              hash: "<day> <what is counted> <model>" -> number; "owner" and "chatbot"
 --   <index>:<digest>:messages  list: "<sequence, 16 digits> <JSON>" of each message; last of all the head, packed, so
 --                              that one native command reads a thread
 --   <index>:<digest>:found     hash: "m:" and the id of a message -> sequence; "t:" and a turn -> sequences;
 --                              "k:" and an append key -> sequence of its batch; "o:" and a number -> key, in their order
 --   <index>:<digest>:about     hash: what appends neither read nor write
 --   <index>:<digest>:marks     hash: id of a message -> its mark, JSON
+--
+-- A thread that is being restored lies under <index>:<digest>-<nonce> until all of its messages are there.
 --
 -- Times are UNIX seconds by the clock of the caller; they come as text, too, for to format a float so that it survives is
 -- slow. Nothing depends on that of the server but when keys are dropped.
@@ -26,4 +28,6 @@ local now = given.now
 -- LINES is JSON, which no script looks into, and absent from a thread of one line. NONCE tells what was written last.
 local ACTIVE, LEASE, ID, SEQUENCE, TOKENS, NONCE, BATCH, BORN = 1, 2, 3, 4, 5, 6, 7, 8
 local QUESTION, KEYS_GIVEN, DEADLINE, LIVE, LINES = 9, 10, 11, 12, 13
+-- Set by a later release where a thread is to be read in another way; all that is said here is format 1.
+local FORMAT = 14
 local TEXT, STOP = 4, 5

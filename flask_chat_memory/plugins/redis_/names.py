@@ -29,6 +29,11 @@ def threads_pattern(prefix: str) -> str:
     return f"{escaped(prefix)}{{{_HEX}}}:{_HEX}:about"
 
 
+def ledgers_pattern(prefix: str) -> str:
+    """Return the pattern of the names of the ledgers of usage."""
+    return f"{escaped(prefix)}{{{_HEX}}}:usage"
+
+
 def escaped(text: str) -> str:
     """Return the pattern that only the text itself matches."""
     return "".join("\\" + character if character in "*?[]\\^-" else character for character in text)

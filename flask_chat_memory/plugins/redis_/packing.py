@@ -7,6 +7,7 @@ import collections.abc as cabc
 import msgspec
 
 from ...errors import CorruptRecord
+from ...errors import NewerFormat
 from ...message import ChatMessage
 from ..lines import Lines
 from ..records import LiveTurn
@@ -36,6 +37,7 @@ class Head(msgspec.Struct, array_like=True):
     deadline: int
     live: msgspec.Raw
     lines: str | None = None
+    format: int | None = None
 
 
 _decode_head = msgspec.msgpack.Decoder(Head).decode
@@ -102,9 +104,12 @@ def unpack_head(element: bytes, name: str) -> Head:
     :raises CorruptRecord: if it is something else.
     """
     try:
-        return _decode_head(element)
+        head = _decode_head(element)
     except msgspec.DecodeError as error:
         raise CorruptRecord(f"Redis at {name!r}: a stored thread has no head") from error
+    if head.format is not None:
+        raise NewerFormat(f"Redis at {name!r}: a stored thread", head.format)
+    return head
 
 
 def unpack_live(packed: bytes, name: str) -> Live:

@@ -14,7 +14,7 @@ repeat
         break
     end
     local readable, head = pcall(cmsgpack.unpack, packed)
-    if not readable or type(head) ~= 'table' or type(head[LIVE]) ~= 'table' or head[NONCE] == given.nonce
+    if not readable or type(head) ~= 'table' or type(head[LIVE]) ~= 'table' or head[FORMAT] or head[NONCE] == given.nonce
         or (head[ACTIVE] < given.cutoff and head[LEASE] <= now) or (head[LINES] and given.reply_to) then
         break
     end
@@ -83,7 +83,7 @@ repeat
     end
 
     if #given.usage > 0 then
-        redis.call('HLEN', index .. ':usage')
+        redis.call('HSET', index .. ':usage', 'owner', given.owner, 'chatbot', given.chatbot)
     end
     redis.call('ZADD', index, given.time, digest)
     redis.call('HSET', found, unpack(fields))

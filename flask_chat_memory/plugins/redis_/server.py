@@ -19,6 +19,7 @@ from redis.exceptions import RedisClusterException
 from redis.retry import Retry
 
 from ...errors import CorruptRecord
+from ...errors import NewerFormat
 from ...errors import StorageError
 from ..reports import StoreReport
 from .names import types_of
@@ -33,6 +34,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _AS_BYTES = {NEVER_DECODE: True}
 _CODE = re.compile(r"[A-Z]{3,}\b")
 """The word with which an error of the server begins; what follows may quote what a visitor wrote."""
+_NEWER = re.compile(r"NEWER (\d+)")
 _LOST = (redis.ConnectionError, redis.TimeoutError)
 _FAILED = (redis.RedisError, RedisClusterException, OSError)
 
@@ -117,6 +119,9 @@ class Server:
             reason = f"{type(error).__name__}{f' ({code[0]})' if code else ''}"
             if code and code[0] == "CORRUPT":
                 raise CorruptRecord(f"Redis: a thread at {index!r} cannot be read") from error
+            newer = _NEWER.match(str(error))
+            if newer:
+                raise NewerFormat(f"Redis: a thread at {index!r}", int(newer[1])) from error
             if code and code[0] == "WRONGTYPE":
                 reason = self._find_misplaced(index, digest) or reason
             raise StorageError(f"Redis failed at {index!r}: {reason}") from error

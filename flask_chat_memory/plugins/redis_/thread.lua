@@ -12,8 +12,11 @@ local function read_head(digest)
         return
     end
     local readable, head = pcall(cmsgpack.unpack, packed)
-    if not readable or type(head) ~= 'table' or type(head[LIVE]) ~= 'table' then
+    if not readable or type(head) ~= 'table' or (not head[FORMAT] and type(head[LIVE]) ~= 'table') then
         error({err = 'CORRUPT head of a thread'})
+    end
+    if head[FORMAT] then
+        error({err = 'NEWER ' .. tostring(head[FORMAT])})
     end
     return head
 end

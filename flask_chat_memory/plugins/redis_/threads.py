@@ -52,7 +52,7 @@ class RedisThreads(RedisCalls, ListsThreads, DescribesThreads, PurgesThreads, ab
 
     def find_thread(self, scope: Scope, thread_id: str) -> Thread | None:
         found = self._run(scripts.FIND, scope, thread_id, repeatable=True)
-        return _thread(self._index(scope), *found)[1] if found else None
+        return thread_of_reply(self._index(scope), *found)[1] if found else None
 
     def update_thread(self, scope: Scope, thread_id: str, **changes: t.Unpack[ThreadChanges]) -> bool:
         values = check_changes(changes)
@@ -86,12 +86,19 @@ class RedisThreads(RedisCalls, ListsThreads, DescribesThreads, PurgesThreads, ab
 def _readable(index: str, packed: t.Any) -> cabc.Iterator[tuple[Scope, Thread]]:
     """Yield a thread, unless it cannot be read."""
     try:
-        yield _thread(index, *packed)
+        yield thread_of_reply(index, *packed)
     except (CorruptRecord, TypeError) as error:
         _log.warning("a thread is passed over: %s", error if isinstance(error, CorruptRecord) else index)
 
 
-def _thread(index: str, packed: bytes, messages: int, about: cabc.Sequence[bytes | None]) -> tuple[Scope, Thread]:
+def thread_of_reply(
+    index: str, packed: bytes, messages: int, about: cabc.Sequence[bytes | None]
+) -> tuple[Scope, Thread]:
+    """Return whose thread it is that a script describes, and what is known of it.
+
+    :param index: for errors.
+    :raises CorruptRecord: if it cannot be read.
+    """
     head = unpack_head(packed, index)
     try:
         return _thread_of(head, messages, about)

@@ -38,6 +38,8 @@ class RedisUsage(RedisCalls, CountsUsage, abc.ABC):
         found = iter(self._server.run(scripts.USAGE, self._index(scope), {}, repeatable=True))
         counts: dict[tuple[str, str], dict[str, int]] = {}
         for field, number in zip(found, found, strict=True):
+            if field in (b"owner", b"chatbot"):
+                continue
             try:
                 day, name, model = field.decode().split(" ", 2)
                 counts.setdefault((day, model), {})[name] = int(number)

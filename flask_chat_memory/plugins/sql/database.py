@@ -19,11 +19,11 @@ from ..forks import ReadersGate
 from ..forks import rest_in_forks
 from ..reports import StoreReport
 from .connections import Connections
-from .creating import create_tables_once
 from .dialect import Dialect
 from .engines import dialect_of
 from .engines import engine_for
 from .examining import examine
+from .schema import Schema
 from .tables import TableSet
 from .transaction import Parameters
 from .transaction import Prepared
@@ -67,7 +67,7 @@ class Database:
         self._owns_engine = isinstance(engine, str)
         self._engine = engine_for(engine) if isinstance(engine, str) else engine
         self.dialect = dialect_of(self._engine)
-        self._tables = tables
+        self.schema = Schema(self._engine, self.dialect, tables)
         self._create_tables = create_tables
         self._ready = False
         self._closed = False
@@ -145,7 +145,7 @@ class Database:
         """Return what the database tells of itself; nothing is made."""
         given = {"ours": self._owns_engine, "creates": self._create_tables}
         with self._errors:
-            return examine(self._engine, self.dialect, self._tables, **given)
+            return examine(self._engine, self.schema, **given)
 
     def close(self) -> None:
         self._closed = True
@@ -237,8 +237,7 @@ class Database:
         with self._creating:
             if self._ready:
                 return
-            if self._create_tables:
-                create_tables_once(self._engine, self.dialect, self._tables)
+            self.schema.make_ready(self._create_tables)
             self._ready = True
 
 

@@ -15,7 +15,6 @@ from ...errors import StorageError
 from ..options import PluginOptions
 from .statements import Statements
 from .tables import Tables
-from .tables import TableSet
 
 if t.TYPE_CHECKING:
     from ..records import Scope
@@ -153,12 +152,22 @@ class Dialect(abc.ABC):
 
     @contextlib.contextmanager
     @abc.abstractmethod
-    def creating(self, connection: sa.Connection, tables: TableSet) -> cabc.Iterator[None]:
-        """Let one process at a time create the tables."""
+    def alone(self, connection: sa.Connection, name: str) -> cabc.Iterator[None]:
+        """Let one process at a time change tables, in a transaction where the database has those for it.
 
-    def table_names(self, connection: sa.Connection, tables: TableSet) -> set[str]:
+        :param name: of what is locked.
+        """
+
+    def create_beside(self, connection: sa.Connection, name: str) -> None:  # noqa: B027 (most have one place for tables)
+        """Let new tables be made where a table is, until the end of the transaction."""
+
+    def exists(self) -> bool:
+        """Tell whether there is a database that looking at it would not create."""
+        return True
+
+    def table_names(self, connection: sa.Connection, names: cabc.Collection[str]) -> set[str]:
         """Return which of the tables are there."""
-        return {table.name for table in tables.all()} & set(sa.inspect(connection).get_table_names())
+        return {*names} & {*sa.inspect(connection).get_table_names()}
 
     def file(self) -> str | None:
         """Return the path of the file that the database is, if it is one."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections.abc as cabc
 import os
 import time
 
@@ -10,36 +11,45 @@ import sqlalchemy as sa
 from ..reports import StoreReport
 from ..reports import Trouble
 from ..reports import troubles_of
-from .dialect import Dialect
-from .tables import TableSet
+from .schema import Found
+from .schema import Schema
+
+UPGRADE = "run flask chat-memory upgrade"
 
 
-def examine(engine: sa.Engine, dialect: Dialect, tables: TableSet, *, ours: bool, creates: bool) -> StoreReport:
+def examine(engine: sa.Engine, schema: Schema, *, ours: bool, creates: bool) -> StoreReport:
     """Return what is known of a database; nothing is made, not even the file of SQLite.
 
     :param ours: the engine is nobody else's, and so is the file.
     :param creates: missing tables are made on first use.
     """
-    path, place = dialect.file(), dialect.place()
+    dialect = schema.dialect
+    path, place = dialect.file(), schema.place
     troubles = troubles_of(path) if path is not None and ours else ()
     if path is not None and not os.path.exists(path):
         return StoreReport(place=place, made=False, one_host=True, troubles=troubles)
     with engine.connect() as connection:
         version = connection.exec_driver_sql(dialect.version).scalar_one()
         ahead = _ahead(connection, dialect.time) if dialect.time else None
-        missing = {table.name for table in tables.all()} - dialect.table_names(connection, tables)
-    made = len(missing) < len(tables.all())
-    if missing and (made or not creates):
-        text = f"{place} lacks {', '.join(sorted(missing))}"
-        troubles += (Trouble(text, "make the tables with flask chat-memory upgrade, or restore them"),)
+        found = schema.found(connection)
     return StoreReport(
         place=place,
         version=f"{dialect.label} {version}",
-        made=made,
+        made=bool(found.tables),
         one_host=path is not None,
         ahead=ahead,
-        troubles=troubles,
+        troubles=troubles + tuple(_troubles(schema, found, creates)),
     )
+
+
+def _troubles(schema: Schema, found: Found, creates: bool) -> cabc.Iterator[Trouble]:
+    missing = sorted({table.name for table in schema.tables.all()} - found.tables)
+    if missing and (found.tables or not creates):
+        yield Trouble(f"{schema.place} lacks {', '.join(missing)}", f"{UPGRADE}, or restore them")
+    wanted = schema.tables.version
+    if found.version is not None and found.version != wanted:
+        text = f"{schema.place} has tables of version {found.version}, and this release works with {wanted}"
+        yield Trouble(text, UPGRADE if found.version < wanted else "run the release that has upgraded them")
 
 
 def _ahead(connection: sa.Connection, query: str) -> float:

@@ -16,7 +16,6 @@ from .dialect import Busy
 from .dialect import Code
 from .dialect import Dialect
 from .server_statements import ServerStatements
-from .tables import TableSet
 
 LOCK_TIMEOUT = 10
 CREATE_TIMEOUT = 60
@@ -117,13 +116,16 @@ class MySQL(Dialect):
             cursor.execute(f"DO RELEASE_LOCK({_LOCK_NAME})", [scope])
 
     @contextlib.contextmanager
-    def creating(self, connection: sa.Connection, tables: TableSet) -> cabc.Iterator[None]:
+    def alone(self, connection: sa.Connection, name: str) -> cabc.Iterator[None]:
+        # What was read before the lock may have changed since.
+        connection.commit()
         cursor = connection.connection.cursor()
-        _lock(cursor, tables.all()[0].name, CREATE_TIMEOUT)
+        _lock(cursor, name, CREATE_TIMEOUT)
         try:
-            yield
+            with connection.begin():
+                yield
         finally:
-            self.end(cursor, [tables.all()[0].name])
+            self.end(cursor, [name])
 
     def code(self, error: Exception) -> Code:
         return t.cast("int | None", error.args[0]) if error.args and isinstance(error.args[0], int) else None

@@ -19,7 +19,6 @@ from .postgresql_append import OneStatementAppend
 from .postgresql_delete import OneStatementDelete
 from .server_statements import ServerStatements
 from .tables import Tables
-from .tables import TableSet
 
 CONNECT_TIMEOUT = 10
 _IDLE = 0
@@ -167,10 +166,10 @@ class PostgreSQL(Dialect):
         return OneStatementDelete(tables, options, self.compiling)
 
     @contextlib.contextmanager
-    def creating(self, connection: sa.Connection, tables: TableSet) -> cabc.Iterator[None]:
+    def alone(self, connection: sa.Connection, name: str) -> cabc.Iterator[None]:
         connection.commit()
         state = self.lend(connection.connection)
-        connection.exec_driver_sql(f"{_BEGIN}; SELECT pg_advisory_xact_lock({number_of(tables.all()[0].name)})")
+        connection.exec_driver_sql(f"{_BEGIN}; SELECT pg_advisory_xact_lock({number_of(name)})")
         try:
             yield
         except BaseException:
@@ -181,10 +180,22 @@ class PostgreSQL(Dialect):
         finally:
             self.give_back(connection.connection, state)
 
-    def table_names(self, connection: sa.Connection, tables: TableSet) -> set[str]:
+    def create_beside(self, connection: sa.Connection, name: str) -> None:
+        # In the first schema of the search path they would hide those of another that are there.
+        path = "quote_ident(nspname) || ',' || current_setting('search_path')"
+        schema = "FROM pg_class JOIN pg_namespace AS n ON n.oid = relnamespace"
+        connection.execute(
+            sa.text(
+                f"SELECT set_config('search_path', {path}, true) {schema} "
+                "WHERE relname = :name AND pg_table_is_visible(pg_class.oid)"
+            ),
+            {"name": name},
+        )
+
+    def table_names(self, connection: sa.Connection, names: cabc.Collection[str]) -> set[str]:
         # As a statement would find them: along the whole search path.
         query = sa.text("SELECT relname FROM pg_class WHERE relname = ANY(:names) AND pg_table_is_visible(oid)")
-        return set(connection.scalars(query, {"names": [table.name for table in tables.all()]}))
+        return set(connection.scalars(query, {"names": [*names]}))
 
     def code(self, error: Exception) -> Code:
         return t.cast("str | None", getattr(error, "sqlstate", None))

@@ -99,21 +99,38 @@ class SQLRestoring(SQLThreads, SQLMarks, SQLLiveTurns, SQLUsage, RestoresThreads
             live=tuple(self.live_turns(scope, thread_id)),
         )
 
-    def restore_thread(self, scope: Scope, whole: WholeThread, messages: cabc.Iterable[ChatMessage]) -> None:
+    def restore_thread(
+        self,
+        scope: Scope,
+        whole: WholeThread,
+        messages: cabc.Iterable[ChatMessage],
+        *,
+        instead_of: WholeThread | None = None,
+    ) -> bool:
         check_append(whole.thread.id, None)
-        self._write(lambda writer: self._restore(writer, scope, whole, messages), scope)
+        return self._write(lambda writer: self._restore(writer, scope, whole, messages, instead_of), scope)
 
-    def _restore(self, writer: Mover, scope: Scope, whole: WholeThread, messages: cabc.Iterable[ChatMessage]) -> None:
+    def _restore(
+        self,
+        writer: Mover,
+        scope: Scope,
+        whole: WholeThread,
+        messages: cabc.Iterable[ChatMessage],
+        instead_of: WholeThread | None,
+    ) -> bool:
         key, statements = thread_key(scope, whole.thread.id), self._restore_statements
         writer.hold(scope, key)
+        # Over another connection, while nobody else may write to the scope.
+        if instead_of is not None and self.find_whole(scope, whole.thread.id) != instead_of:
+            return False
         writer.remove(scope, key)
         writer.run(statements.insert_thread, _columns(scope, whole))
+        wanted = {live.question_id for live in whole.live}
         asked: dict[str | None, int] = {}
         rest = iter(messages)
         while chunk := list(itertools.islice(rest, CHUNK)):
             writer._insert(key, chunk)
-            if whole.live:
-                asked |= {message.id: sequence_of(message) for message in chunk if message.role == "user"}
+            asked |= {message.id: sequence_of(message) for message in chunk if message.id in wanted}
         if whole.keys:
             rows = [{"thread_key": key, "append_key": name, "sequence": place} for name, place in whole.keys.items()]
             writer.run_many(self._statements.insert_key, rows)
@@ -136,6 +153,7 @@ class SQLRestoring(SQLThreads, SQLMarks, SQLLiveTurns, SQLUsage, RestoresThreads
             of_scope = {"scope_key": scope_key(scope), "thread_key": key}
             writer.run(self._statements.make_none_current, of_scope)
             writer.run(self._statements.make_current, of_scope)
+        return True
 
     def usage_scopes(self) -> cabc.Iterator[Scope]:
         after = {"owner": "", "chatbot": ""}
@@ -145,7 +163,12 @@ class SQLRestoring(SQLThreads, SQLMarks, SQLLiveTurns, SQLUsage, RestoresThreads
 
     def restore_usage(self, scope: Scope, days: cabc.Iterable[UsageDay]) -> None:
         rows = [_row(scope, day) for day in days]
-        self._write(lambda writer: writer.run_many(self._restore_statements.put_usage, rows), scope)
+
+        def put(writer: Mover) -> None:
+            for row in rows:
+                writer.run(self._restore_statements.put_usage, row)
+
+        self._write(put, scope)
 
 
 def _columns(scope: Scope, whole: WholeThread) -> dict[str, t.Any]:

@@ -14,7 +14,6 @@ import sqlalchemy as sa
 from ...errors import ConfigurationError
 from .dialect import Code
 from .dialect import Dialect
-from .tables import TableSet
 
 BUSY_TIMEOUT = 10.0
 _OK = 0
@@ -87,10 +86,18 @@ class SQLite(Dialect):
         self._engine.dispose()
 
     @contextlib.contextmanager
-    def creating(self, connection: sa.Connection, tables: TableSet) -> cabc.Iterator[None]:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-        yield
+    def alone(self, connection: sa.Connection, name: str) -> cabc.Iterator[None]:
         connection.commit()
+        with connection.begin():
+            cursor = connection.connection.cursor()
+            # An engine of the site may begin a transaction by itself, which could not wait for the lock.
+            cursor.connection.commit()
+            cursor.execute("BEGIN IMMEDIATE")
+            yield
+
+    def exists(self) -> bool:
+        path = self._engine.url.database or ""
+        return path.startswith("file:") or os.path.exists(path)
 
     def file(self) -> str:
         return (self._engine.url.database or "").removeprefix("file:").partition("?")[0]

@@ -42,7 +42,7 @@ def _text() -> sa.types.TypeEngine[str]:
     return sa.Text().with_variant(mysql.LONGTEXT(), "mysql", "mariadb")
 
 
-_OPTIONS: dict[str, t.Any] = {
+TABLE_OPTIONS: dict[str, t.Any] = {
     f"{dialect}_{name}": value
     for dialect in ("mysql", "mariadb")
     for name, value in (
@@ -55,7 +55,18 @@ _OPTIONS: dict[str, t.Any] = {
 
 
 class TableSet(t.Protocol):
-    """Tables that are made together."""
+    """Tables that are made together, and change together.
+
+    :ivar branch: their line of migrations.
+    :ivar version: of what :meth:`all` gives: the branch and a number of four digits.
+    """
+
+    branch: t.ClassVar[str]
+    version: t.ClassVar[str]
+
+    @property
+    def version_table(self) -> sa.Table:
+        """Where the versions are noted, one row for each set of tables."""
 
     def all(self) -> list[sa.Table]: ...
 
@@ -64,6 +75,10 @@ class TableSet(t.Protocol):
 class Tables:
     """The seven tables; ``thread_key`` is :func:`thread_key` everywhere."""
 
+    branch: t.ClassVar[str] = "threads"
+    version: t.ClassVar[str] = "threads_0001"
+
+    version_table: sa.Table
     thread: sa.Table
     message: sa.Table
     append_key: sa.Table
@@ -76,6 +91,16 @@ class Tables:
         return [self.thread, self.message, self.append_key, self.current, self.live, self.mark, self.usage]
 
 
+def define_version_table(metadata: sa.MetaData, prefix: str) -> sa.Table:
+    """Define the table of the versions, as Alembic keeps them, or return the one that is there already."""
+    name = f"{prefix}version"
+    known = metadata.tables.get(name)
+    if known is not None:
+        return known
+    column = sa.Column("version_num", _identifier(32), nullable=False)
+    return sa.Table(name, metadata, column, sa.PrimaryKeyConstraint(column, name=f"{name}_pkc"), **TABLE_OPTIONS)
+
+
 def define_tables(metadata: sa.MetaData, prefix: str = DEFAULT_PREFIX) -> Tables:
     """Define the tables on a MetaData, or return those that are there already.
 
@@ -85,7 +110,7 @@ def define_tables(metadata: sa.MetaData, prefix: str = DEFAULT_PREFIX) -> Tables
 
     def table(name: str, *parts: sa.Column[object] | sa.Index) -> sa.Table:
         known = metadata.tables.get(prefix + name)
-        return sa.Table(prefix + name, metadata, *parts, **_OPTIONS) if known is None else known
+        return sa.Table(prefix + name, metadata, *parts, **TABLE_OPTIONS) if known is None else known
 
     def key(name: str, primary: bool = True) -> sa.Column[object]:
         return sa.Column(name, _identifier(32), primary_key=primary, nullable=False)
@@ -94,6 +119,7 @@ def define_tables(metadata: sa.MetaData, prefix: str = DEFAULT_PREFIX) -> Tables
         return sa.Column(name, sa.BigInteger, nullable=False)
 
     return Tables(
+        version_table=define_version_table(metadata, prefix),
         thread=table(
             "thread",
             key("thread_key"),

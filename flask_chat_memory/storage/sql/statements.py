@@ -17,7 +17,8 @@ _CHANGED = ("body", "updated_at")
 class Statements:
     """Made once for each database.
 
-    The parameters are ``wanted`` (a document key), ``start``, ``end``, ``after`` (names) and ``before`` (a time).
+    The parameters are ``wanted`` (a document key), ``start``, ``end``, ``after`` (names), ``before`` (a time),
+    ``old`` and ``new`` (bodies).
 
     :param dialect: the name of the database.
     """
@@ -26,6 +27,9 @@ class Statements:
         column = table.c
         this = column.document_key == sa.bindparam("wanted")
         self.save, self.create = _inserts(table, dialect)
+        self.exchange = (
+            sa.update(table).where(this, column.body == sa.bindparam("old")).values(body=sa.bindparam("new"))
+        )
         self.load = sa.select(column.body).where(this)
         self.exists = sa.select(column.document_key).where(this)
         self.delete = sa.delete(table).where(this)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import typing as t
 
 import sqlalchemy as sa
 from sqlalchemy.dialects import mysql
 
 from ...plugins.sql.tables import DEFAULT_PREFIX
+from ...plugins.sql.tables import define_version_table
+from ...plugins.sql.tables import TABLE_OPTIONS
 from ..rules import check_key
 from ..rules import MAX_KEY
 
@@ -19,6 +22,10 @@ _MYSQL = ("mysql", "mariadb")
 class DocumentTables:
     """The one table."""
 
+    branch: t.ClassVar[str] = "documents"
+    version: t.ClassVar[str] = "documents_0001"
+
+    version_table: sa.Table
     document: sa.Table
 
     def all(self) -> list[sa.Table]:
@@ -30,6 +37,15 @@ def define_document_table(metadata: sa.MetaData, prefix: str = DEFAULT_PREFIX) -
 
     A site whose own migrations own the tables calls this with its MetaData (``db.metadata``).
     """
+    return document_tables(metadata, prefix).document
+
+
+def document_tables(metadata: sa.MetaData, prefix: str) -> DocumentTables:
+    """Do the same and return all that is defined."""
+    return DocumentTables(define_version_table(metadata, prefix), _document_table(metadata, prefix))
+
+
+def _document_table(metadata: sa.MetaData, prefix: str) -> sa.Table:
     known = metadata.tables.get(f"{prefix}document")
     if known is not None:
         return known
@@ -47,6 +63,7 @@ def define_document_table(metadata: sa.MetaData, prefix: str = DEFAULT_PREFIX) -
         # UNIX time in seconds.
         sa.Column("updated_at", sa.Double, nullable=False),
         sa.Index(f"{prefix}document_name", "name"),
+        **TABLE_OPTIONS,
     )
 
 

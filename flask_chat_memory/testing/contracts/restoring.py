@@ -29,11 +29,14 @@ from .parts import ask
 from .parts import assert_same
 from .parts import contents
 from .parts import exchange
+from .parts import HeldBatch
 from .parts import MakePlugin
 from .parts import OWNER
+from .parts import PATIENCE
 from .parts import STRANGER
 from .parts import texts
 from .parts import THREAD
+from .parts import together
 from .turns import end
 from .turns import LEASE
 from .turns import start
@@ -83,6 +86,15 @@ def hand_over(source: AblePlugin, target: AblePlugin, scope: Scope = OWNER, thre
     assert whole is not None
     target.restore_thread(scope, whole, source.load_messages(scope, thread_id, hidden=True))
     return whole
+
+
+CHANGES: dict[str, cabc.Callable[[AblePlugin], object]] = {
+    "a message": lambda plugin: plugin.append_messages(OWNER, THREAD, [ask("4")]),
+    "a title": lambda plugin: plugin.update_thread(OWNER, THREAD, title="another"),
+    "a mark": lambda plugin: plugin.mark_message(OWNER, THREAD, "a-1", None),
+    "a line": lambda plugin: plugin.change_lines(OWNER, THREAD, lambda lines, last: lines.without([1], last)),
+    "all of it": lambda plugin: plugin.delete_thread(OWNER, THREAD),
+}
 
 
 def plain_thread(messages: cabc.Sequence[ChatMessage], id: str = THREAD, **told: t.Any) -> WholeThread:
@@ -174,6 +186,45 @@ class RestoresThreadsContract:
         assert [thread.id for _, thread in plugin.all_threads()] == [THREAD]
         plugin.restore_thread(OWNER, plain_thread(messages), messages)
         assert_same(plugin.load_messages(OWNER, THREAD), messages)
+
+    @pytest.mark.parametrize("change", CHANGES)
+    def test_it_takes_the_place_of_one_state_alone(self, make_plugin: MakePlugin, change: str) -> None:
+        plugin, clock = restoring(make_plugin)
+        rich_thread(plugin, clock)
+        seen = plugin.find_whole(OWNER, THREAD)
+        messages = numbered(exchange("8"))
+        CHANGES[change](plugin)
+        changed = contents(plugin, OWNER)
+        assert not plugin.restore_thread(OWNER, plain_thread(messages), messages, instead_of=seen)
+        assert contents(plugin, OWNER) == changed
+        there = plugin.find_whole(OWNER, THREAD)
+        assert plugin.restore_thread(OWNER, plain_thread(messages), messages, instead_of=there)
+
+    def test_what_changes_while_messages_come_is_not_lost(self, make_plugin: MakePlugin) -> None:
+        plugin, clock = restoring(make_plugin)
+        rich_thread(plugin, clock)
+        seen = plugin.find_whole(OWNER, THREAD)
+        messages = HeldBatch(*numbered(exchange("8")))
+
+        def write() -> None:
+            assert messages.reached.wait(PATIENCE)
+            try:
+                plugin.append_messages(OWNER, THREAD, [ask("late")])
+            finally:
+                messages.release.set()
+
+        def release() -> None:
+            # Where the store keeps writers out meanwhile, they wait for this.
+            assert messages.reached.wait(PATIENCE)
+            messages.release.set()
+
+        whole = plain_thread(list(messages[:]))
+        restored, *_ = together(
+            [lambda: plugin.restore_thread(OWNER, whole, messages, instead_of=seen), write, release]
+        )
+        found = texts(plugin.load_messages(OWNER, THREAD))
+        assert found[-1] == "question late"
+        assert (found[0] == "question 8") is restored
 
     def test_no_other_thread_makes_room_and_nothing_is_cut(self, make_plugin: MakePlugin) -> None:
         plugin, _ = restoring(make_plugin, max_threads=1, max_messages=2)

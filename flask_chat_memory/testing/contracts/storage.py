@@ -51,7 +51,30 @@ def at(clock: ManualClock) -> Document:
 
 
 class StorageContract:
-    """The five required operations and the four over them."""
+    """The five required operations and the five over them."""
+
+    @pytest.mark.parametrize("other", [{"b": [1.5, None, "ä"]}, {"text": "x", "a": 1}])
+    def test_a_document_is_exchanged_for_another_only_while_it_is_there(
+        self, make_storage: MakeStorage, other: Document
+    ) -> None:
+        storage = make_storage()
+        assert not storage.exchange(KEY, {"a": 1}, other)
+        assert storage.load(KEY) is None
+        storage.save(KEY, {"a": 1})
+        assert not storage.exchange(KEY, {"a": 2}, other)
+        assert storage.load(KEY) == {"a": 1}
+        assert storage.exchange(KEY, {"a": 1}, other)
+        assert same(storage.load(KEY), other)
+        assert storage.list() == [KEY]
+        assert storage.exchange(KEY, other, {"a": 1})
+        assert same(storage.load(KEY), {"a": 1})
+
+    def test_of_many_exchanges_one_is_done(self, make_storage: MakeStorage) -> None:
+        storage = make_storage()
+        storage.save(KEY, {"n": 0})
+        done = together([functools.partial(storage.exchange, KEY, {"n": 0}, {"n": n}) for n in range(1, WRITERS + 1)])
+        assert sorted(done) == [False] * (WRITERS - 1) + [True]
+        assert storage.load(KEY) == {"n": done.index(True) + 1}
 
     def test_an_unknown_key_has_nothing(self, make_storage: MakeStorage) -> None:
         storage = make_storage()

@@ -6,9 +6,15 @@ class ChatMemoryThreads extends HTMLElement {
     this.labels = this.widget.labels
     this.list = this.part("list")
     this.more = this.part("more")
+    this.archived = this.part("archived")
     this.toggle = this.part("toggle")
     this.toggle.onclick = () => this.show(!("open" in this.dataset))
     this.more.onclick = () => this.load(this.cursor)
+    this.archived.onclick = () => {
+      this.archived.ariaPressed = !this.isArchive
+      this.cancel()
+      this.load()
+    }
     this.part("search")?.addEventListener("focus", () => this.prepareSearch(), { once: true })
     this.list.addEventListener("click", this)
     this.list.addEventListener("submit", this)
@@ -19,6 +25,10 @@ class ChatMemoryThreads extends HTMLElement {
 
   part(name) {
     return this.querySelector(".chat-memory-threads-" + name)
+  }
+
+  get isArchive() {
+    return this.archived.ariaPressed === "true"
   }
 
   watch() {
@@ -58,8 +68,10 @@ class ChatMemoryThreads extends HTMLElement {
 
   load(cursor) {
     return this.widget.attempt(async () => {
-      const query = cursor ? "?" + new URLSearchParams({ cursor }) : ""
-      const page = await this.widget.readReply(await fetch(this.dataset.url + query))
+      const { isArchive } = this
+      const query = new URLSearchParams({ archived: isArchive, ...(cursor && { cursor }) })
+      const page = await this.widget.readReply(await fetch(`${this.dataset.url}?${query}`))
+      if (isArchive !== this.isArchive) return // of the other list
       if (!cursor && this.editor()) return // what is being typed matters more
       if (!cursor) this.list.textContent = ""
       const items = page.threads.filter(({ id }) => !this.find(id)).map((thread) => this.item(thread))
@@ -71,10 +83,12 @@ class ChatMemoryThreads extends HTMLElement {
     })
   }
 
-  item({ id, title, pinned }) {
+  item({ id, title, pinned, archived }) {
     const item = this.part("item").content.firstElementChild.cloneNode(true)
     item.dataset.id = id
     if (pinned) item.dataset.pinned = ""
+    item.querySelector("[data-act=pin]").ariaPressed = pinned
+    if (archived) item.querySelector("[data-act=archive]").title = this.labels.unarchive
     this.name(item, title)
     return item
   }
@@ -109,6 +123,21 @@ class ChatMemoryThreads extends HTMLElement {
       widget.scroll.focus()
     }
     this.isOpening = false
+  }
+
+  pin(item) {
+    return this.widget.attempt(async () => {
+      const { id } = await this.change(item, "PATCH", { pinned: !("pinned" in item.dataset) })
+      await this.load()
+      this.find(id)?.querySelector("[data-act=pin]").focus()
+    })
+  }
+
+  archive(item) {
+    return this.widget.attempt(async () => {
+      const { archived } = await this.change(item, "PATCH", { archived: !this.isArchive })
+      this.drop(item, archived ? "archived" : "unarchived")
+    })
   }
 
   prepareSearch() {
@@ -155,16 +184,20 @@ class ChatMemoryThreads extends HTMLElement {
   }
 
   async confirm(item) {
-    const next = item.nextElementSibling ?? item.previousElementSibling
     this.cancel(item)
     if (item.dataset.id === this.widget.thread) return this.widget.restart(this.widget.part("reset").dataset.url)
     await this.widget.attempt(async () => {
       await this.change(item, "DELETE")
-      item.remove()
-      const focused = next?.querySelector("button") ?? this.widget.input
-      focused.focus()
-      this.widget.say(this.labels.deleted)
+      this.drop(item, "deleted")
     })
+  }
+
+  drop(item, told) {
+    const next = item.nextElementSibling ?? item.previousElementSibling
+    item.remove()
+    const focused = next?.querySelector("button") ?? this.widget.input
+    focused.focus()
+    this.widget.say(this.labels[told])
   }
 
   url(id) {

@@ -1,0 +1,73 @@
+"""``flask chat-memory export``."""
+
+from __future__ import annotations
+
+import collections
+import os
+import sys
+import time
+import typing as t
+
+import click
+
+from ..plugins.records import Scope
+from ..transfer.copying import Counts
+from ..transfer.entries import line_of
+from ..transfer.entries import ThreadEnd
+from ..transfer.exporting import Export
+from .chatbots import chatbot_option
+from .chatbots import current_memory
+from .chatbots import server_plugins
+from .command import operator_command
+from .moving import report
+from .progress import progress
+
+
+@operator_command
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
+@click.option("--owner", metavar="OWNER", help="Only what is this owner's, as user:42.")
+@chatbot_option
+def command(file: str, owner: str | None, chatbot: str | None, as_json: bool) -> None:
+    """Write all conversations, usage and documents to a file as lines of JSON; - is standard output.
+
+    The file is for its owner's eyes only, and there once it is whole.
+
+    \b
+    flask chat-memory export --owner user:42 user-42.jsonl
+    """
+    server_plugins(chatbot)
+    export = Export(
+        current_memory().stores(), time.time(), owner=None if owner is None else Scope(owner).owner, chatbot=chatbot
+    )
+    if file == "-":
+        _write(export, sys.stdout.buffer)
+        sys.stdout.buffer.flush()
+    else:
+        _write_file(export, file)
+        counts: Counts = collections.Counter()
+        for what in ("threads", "messages", "usage", "documents"):
+            counts[t.cast(t.Any, what), "exported"] = getattr(export, what)
+        report(counts, as_json, {"unreadable": export.unreadable})
+    if export.unreadable:
+        raise click.ClickException(f"{export.unreadable} could not be read and are not in the export.")
+
+
+def _write_file(export: Export, path: str) -> None:
+    part = f"{path}.part"
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with open(descriptor, "wb") as file:
+            _write(export, file)
+            file.flush()
+            os.fsync(descriptor)
+        os.replace(part, path)
+    except OSError as error:
+        raise click.ClickException(f"The file cannot be written: {error.strerror}.") from error
+
+
+def _write(export: Export, file: t.BinaryIO) -> None:
+    with progress("Conversations") as done:
+        for entry in export:
+            file.write(line_of(entry))
+            if isinstance(entry, ThreadEnd):
+                done(1)
