@@ -48,6 +48,8 @@ from .plugins.records import ThreadChanges as ThreadChanges
 from .plugins.records import UsageDay as UsageDay
 from .plugins.registry import chat_memory_plugin as chat_memory_plugin
 from .plugins.registry import PluginDefinition as PluginDefinition
+from .plugins.reports import StoreReport as StoreReport
+from .plugins.reports import Trouble as Trouble
 from .storage.base import Storage as Storage
 from .storage.domains import DomainStorage as DomainStorage
 from .turn import Turn as Turn

@@ -20,6 +20,7 @@ from .redaction import read_redaction
 from .short_term.chain import Chain
 from .short_term.chain import coverage_of
 from .short_term.chain import make_chain
+from .storage.choice import read_retention
 from .storage.choice import read_storages
 from .storage.choice import StorageSettings
 
@@ -35,6 +36,8 @@ DEFAULTS: dict[str, t.Any] = {
     "CHAT_MEMORY_SHORT_TERM": [{"type": "window", "turns": 20}],
     "CHAT_MEMORY_STORAGE": None,
     "CHAT_MEMORY_STORAGES": {},
+    "CHAT_MEMORY_RETENTION": {},
+    "CHAT_MEMORY_PURGE_EVERY": None,
     "CHAT_MEMORY_USER_MEMORIES": 100,
     "CHAT_MEMORY_REDACTION": True,
     "CHAT_MEMORY_ON_LOGIN": "adopt",
@@ -86,6 +89,8 @@ class Settings(msgspec.Struct, frozen=True):
     """The configuration of an app, read once.
 
     :param storages: domain of documents -> where they are, None if nowhere.
+    :param retention: domain of documents -> seconds that they are kept; others are kept for ever.
+    :param purge_every: requests after which what is expired is deleted; None leaves that to the operator.
     :param user_memories: of one owner that are kept.
     :param redaction: regions whose phone numbers are redacted besides; None redacts nothing.
     :param privacy: who may download and delete what is stored of them: users who are logged in, or all visitors; None
@@ -96,6 +101,8 @@ class Settings(msgspec.Struct, frozen=True):
 
     chatbots: cabc.Mapping[str, ChatbotSettings]
     storages: cabc.Mapping[str, StorageSettings | None]
+    retention: cabc.Mapping[str, int]
+    purge_every: int | None
     user_memories: int
     redaction: tuple[str, ...] | None
     on_login: t.Literal["adopt", "leave"]
@@ -164,6 +171,8 @@ def read_settings(config: cabc.MutableMapping[str, t.Any], registry: PluginRegis
     return Settings(
         chatbots=types.MappingProxyType(chatbots),
         storages=types.MappingProxyType(storages),
+        retention=types.MappingProxyType(read_retention(config["CHAT_MEMORY_RETENTION"], storages)),
+        purge_every=_read_purge_every(config),
         user_memories=_number(config, "CHAT_MEMORY_USER_MEMORIES", 1),
         redaction=read_redaction(config["CHAT_MEMORY_REDACTION"]),
         on_login=_choice(config, "CHAT_MEMORY_ON_LOGIN", ("adopt", "leave")),
@@ -281,3 +290,8 @@ def _read_url_prefix(config: cabc.Mapping[str, t.Any]) -> str | None:
             f"CHAT_MEMORY_URL_PREFIX is {prefix!r}; it must be a path like '/chat-memory', or None"
         )
     return prefix
+
+
+def _read_purge_every(config: cabc.Mapping[str, t.Any]) -> int | None:
+    key = "CHAT_MEMORY_PURGE_EVERY"
+    return None if config[key] is None else _number(config, key, 1)

@@ -22,10 +22,12 @@ class Documents:
     """Gives each domain its storage.
 
     :param storages: domain -> what the configuration chose for it.
+    :param retention: domain -> seconds that its documents are kept; those of no other are deleted by age.
     """
 
-    def __init__(self, storages: cabc.Mapping[str, StorageSettings | None]) -> None:
+    def __init__(self, storages: cabc.Mapping[str, StorageSettings | None], retention: cabc.Mapping[str, int]) -> None:
         self._storages = storages
+        self._retention = retention
         self._instances: list[tuple[StorageSettings, Storage]] = []
         self.lock = threading.RLock()
         rest_in_forks(self)
@@ -38,7 +40,7 @@ class Documents:
 
         :raises ConfigurationError: for an unknown domain, and if no storage is configured for it.
         """
-        return domain_storage(self._serving(app, domain), domain)
+        return domain_storage(self._serving(app, domain), domain, self._retention.get(domain))
 
     def in_use(self, app: flask.Flask) -> list[tuple[Storage, list[str]]]:
         """Return each storage once, with the domains that it serves."""

@@ -33,7 +33,9 @@ from .pointer import close_pointers
 from .pointer import forget_visitor
 from .pointer import Pointer
 from .privacy import Privacy
+from .purging import BackgroundPurge
 from .resolve import check
+from .retention import Retaining
 from .short_term.chain import coverage_of
 from .signals import Announcer
 from .storage.domains import DomainStorage
@@ -48,7 +50,7 @@ if t.TYPE_CHECKING:
     from .transfer.stores import Stores
 
 
-class ChatMemory(Opening, Accounts, Privacy):
+class ChatMemory(Opening, Accounts, Privacy, Retaining):
     """Gives the chatbots of an app a memory.
 
     One object serves any number of apps and keeps nothing of a request.
@@ -92,7 +94,7 @@ class ChatMemory(Opening, Accounts, Privacy):
         configured = [chatbot.plugin for chatbot in settings.chatbots.values() if chatbot.plugin]
         if settings.url_prefix is not None and BLUEPRINT in app.blueprints:
             raise ConfigurationError(f"the app has a blueprint {BLUEPRINT!r} already; give that one another name")
-        documents = Documents(settings.storages)
+        documents = Documents(settings.storages, settings.retention)
         for chatbot in settings.chatbots.values():
             if chatbot.plugin and chatbot.history:
                 check(app, chatbot.plugin.options, documents)
@@ -104,6 +106,8 @@ class ChatMemory(Opening, Accounts, Privacy):
         app.after_request(close_pointers)
         app.after_request(end_refused_turns)
         app.teardown_request(end_failed_turns)
+        if settings.purge_every is not None:
+            app.after_request(BackgroundPurge(app, settings.purge_every, self.purge_in_batches).after_request)
         _drop_at_logout(app)
 
     @property
@@ -119,6 +123,10 @@ class ChatMemory(Opening, Accounts, Privacy):
     def plugin_for(self, chatbot: str | None = None) -> ChatMemoryPlugin | None:
         """Return the plugin of a chatbot; None if the browser keeps the history, or nothing does."""
         return self._plugin(self.settings.chatbot(chatbot))
+
+    def has_provider(self, chatbot: str) -> bool:
+        """Tell whether there is a function that calls the model for a chatbot."""
+        return self._providers.of_chatbot(chatbot, self.settings) is not None
 
     def schemas(self) -> list[Schema]:
         """Return the tables of all chatbots and documents of the current app, the same tables once."""

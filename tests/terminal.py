@@ -10,7 +10,9 @@ import signal
 from tests.apps import PATIENCE
 
 
-def on_terminal(command: list[str], answer: bytes = b"", prompt: str = "") -> tuple[str, int]:
+def on_terminal(
+    command: list[str], answer: bytes = b"", prompt: str = "", environment: dict[str, str] | None = None
+) -> tuple[str, int]:
     """Run a command on a terminal of its own, and type an answer when it shows a prompt.
 
     :return: what the terminal shows, and the exit code.
@@ -19,7 +21,7 @@ def on_terminal(command: list[str], answer: bytes = b"", prompt: str = "") -> tu
     if process == 0:
         # What was begun in the background may have been told to ignore Ctrl-C.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        os.execv(command[0], command)
+        os.execve(command[0], command, environment or dict(os.environ))
     shown = b""
     try:
         while part := _read(terminal):

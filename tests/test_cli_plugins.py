@@ -28,3 +28,6 @@ def test_people_read_a_table(tmp_path: pathlib.Path) -> None:
     assert result.exit_code == 0, result.output
     assert "sqlalchemy (" in result.output
     assert "\n  max_messages " in result.output
+    assert "  threads       'one' or 'many'  one         One ongoing conversation" in result.output
+    assert "list, secret" in result.output
+    assert "(required)" in result.output

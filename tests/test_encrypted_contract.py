@@ -89,7 +89,7 @@ class TestOverMariaDB(OverAServer, test_sqlalchemy_contract_servers.OnMariaDB):
 class Encrypted:
     def open(self, app: flask.Flask, id: str, own: dict[str, t.Any], common: dict[str, t.Any]) -> ChatMemoryPlugin:
         options = EncryptedPlugin.Options.make({"plugin": id, "keys": [NEW], "options": own, **common}, "options")
-        return EncryptedPlugin(resolve(app, options, Documents({})))
+        return EncryptedPlugin(resolve(app, options, Documents({}, {})))
 
 
 class TestOverRedisSessions(Encrypted, test_flask_session_contract.TestRedisSessions):

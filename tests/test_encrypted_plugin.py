@@ -36,7 +36,6 @@ from flask_chat_memory.plugins.encrypted import EncryptedPlugin
 from flask_chat_memory.plugins.encrypted_ import messages
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
 from flask_chat_memory.plugins.records import Mark
-from flask_chat_memory.plugins.records import Purged
 from flask_chat_memory.plugins.redis_.names import escaped
 from flask_chat_memory.plugins.rules import Sealed
 from flask_chat_memory.plugins.whole.thread import StoredThread
@@ -48,6 +47,7 @@ from flask_chat_memory.testing.contracts.parts import exchange
 from flask_chat_memory.testing.contracts.parts import OWNER
 from flask_chat_memory.testing.contracts.parts import STRANGER
 from flask_chat_memory.testing.contracts.parts import THREAD
+from flask_chat_memory.testing.contracts.purging import purge
 
 from .encryption import encrypted
 from .encryption import NEW
@@ -386,7 +386,7 @@ def test_an_unreadable_title_is_passed_over_by_the_operator_and_does_not_stop_a_
     assert len(list(plugin.all_threads())) == 2
     assert "a thread is passed over" in caplog.text
     assert "in clear" not in caplog.text
-    assert sum(purged.threads for purged in plugin.purge_threads(plugin.clock() + 1)) == 3
+    assert len(purge(plugin, plugin.clock() + 1)) == 3
 
 
 # Keys
@@ -552,7 +552,8 @@ def test_a_plugin_that_nobody_uses_closes_what_it_wraps() -> None:
 
 def test_a_purge_goes_by_what_is_in_clear() -> None:
     plugin, _ = with_title()
-    assert list(plugin.purge_threads(plugin.clock() + 1)) == [Purged(3, 3)]
+    (purged,) = plugin.purge_threads(plugin.clock() + 1)
+    assert (len(purged.threads), purged.messages) == (3, 3)
 
 
 def test_nothing_of_what_is_encrypted_stands_in_the_column_that_is_searched(tmp_path: pathlib.Path) -> None:

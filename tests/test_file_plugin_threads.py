@@ -19,6 +19,7 @@ from flask_chat_memory.plugins.file_.names import Names
 from flask_chat_memory.plugins.file_.names import ThreadFiles
 from flask_chat_memory.testing import ManualClock
 from flask_chat_memory.testing.contracts.parts import exchange
+from flask_chat_memory.testing.contracts.purging import purge
 
 OWNER = Scope("user:1")
 
@@ -89,7 +90,7 @@ def test_a_damaged_thread_is_reported_and_stays_and_hides_no_other(
         plugin.find_thread(OWNER, "b")
     assert contents(tmp_path) == before
     [purged] = plugin.purge_threads(plugin.clock() + 1)
-    assert (purged.threads, purged.messages) == (2, 4)
+    assert (len(purged.threads), purged.messages) == (2, 4)
     kept = contents(tmp_path)
     assert kept == {name: data for name, data in before.items() if name in kept}
     assert [name for name in before if name not in kept and "locks" not in name] != []
@@ -117,11 +118,26 @@ def test_what_is_not_the_plugins_is_passed_over(plugin: FilePlugin, tmp_path: pa
     (folder / "notes.jsonl").write_text("notes")
     before = contents(tmp_path)
     assert {thread.id for _, thread in plugin.all_threads()} == {"a", "b", "c"}
-    assert sum(purged.threads for purged in plugin.purge_threads(plugin.clock() + 1)) == 3
+    assert len(purge(plugin, plugin.clock() + 1)) == 3
     left = contents(tmp_path)
     assert {name for name in left if "locks" not in name} == {
         name for name in before if "backup" in name or "notes" in name or name.endswith("0" * 32)
     }
+
+
+def test_a_purge_takes_what_a_removal_left_that_was_cut_short(plugin: FilePlugin, tmp_path: pathlib.Path) -> None:
+    """A removal takes the body first; the head has the title."""
+    os.remove(files_of(tmp_path, "b").body)
+    before = contents(tmp_path)
+    assert purge(plugin, 1) == []
+    left = contents(tmp_path)
+    assert set(before) - set(left) == {os.path.relpath(files_of(tmp_path, "b").head, tmp_path)}
+    assert {thread.id for _, thread in plugin.all_threads()} == {"a", "c"}
+    assert plugin.current_thread(OWNER) == "a"
+    for thread_id in ("a", "c"):
+        os.remove(files_of(tmp_path, thread_id).body)
+    assert purge(plugin, 1) == []
+    assert not os.path.exists(files_of(tmp_path, "a").folder)
 
 
 def test_a_list_reads_no_more_than_the_end_of_each_thread(

@@ -35,7 +35,7 @@ class OverSessions(EveryContract):
     def open(self, app: flask.Flask, id: str, own: dict[str, t.Any], common: dict[str, t.Any]) -> ChatMemoryPlugin:
         """Make the plugin as an app does, with options of its own and those of all plugins."""
         plugin = PluginRegistry().find(id)
-        return plugin(resolve(app, plugin.Options.make({**own, **common}, "options"), Documents({})))
+        return plugin(resolve(app, plugin.Options.make({**own, **common}, "options"), Documents({}, {})))
 
     @pytest.fixture
     def store(self, request: pytest.FixtureRequest) -> cabc.Iterator[SessionStore]:

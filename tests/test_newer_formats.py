@@ -187,9 +187,9 @@ def test_an_encrypted_value() -> None:
     text = cipher.encrypt(b"secret", place)
     later = base64.b64encode(b"\x02" + base64.b64decode(text)[1:]).decode()
     with pytest.raises(DecryptionFailed, match="encrypted in format 2, .* reads none after 1"):
-        cipher.decrypt(later, place)
-    with pytest.raises(DecryptionFailed, match="^it is not encrypted, or was changed$"):
-        cipher.decrypt("No secret, but a text that is long enough", place)
+        cipher.decrypt(later, place, "the title")
+    with pytest.raises(DecryptionFailed, match="the title .*not encrypted, or was changed"):
+        cipher.decrypt("No secret, but a text that is long enough", place, "the title")
 
 
 def test_a_thread_file(tmp_path: pathlib.Path) -> None:

@@ -33,6 +33,7 @@ from flask_chat_memory.plugins.redis_.names import thread_digest
 from flask_chat_memory.plugins.redis_.names import types_of
 from flask_chat_memory.testing import ManualClock
 from flask_chat_memory.testing.contracts.parts import together
+from flask_chat_memory.testing.contracts.purging import purge
 
 from .redis_servers import Node
 from .redis_servers import remove_keys
@@ -609,7 +610,7 @@ def test_going_through_all_threads_meets_no_foreign_key_of_the_same_prefix(
         client.set(name, "x")
     try:
         assert [scope for scope, _ in plugin.all_threads()] == [OWNER]
-        assert sum(purged.threads for purged in plugin.purge_threads(plugin.clock() + 1)) == 1
+        assert purge(plugin, plugin.clock() + 1) == [(OWNER, THREAD)]
     finally:
         # Both are still there.
         assert client.delete(*foreign) == 2

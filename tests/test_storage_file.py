@@ -165,7 +165,7 @@ def test_a_front_matter_that_cannot_be_read_is_reported_and_kept(
 
 def test_what_is_no_document_is_left_alone(storage: FileStorage, folder: pathlib.Path) -> None:
     storage.save("a/b", {})
-    foreign = ["README.md", "a/B.json", "a/b.json.tmp", "a/b.txt", "a/=zz.json", "a/=ff.json", "a/c=62.json"]
+    foreign = ["README.md", "a/B.json", "a/c.json.tmp", "a/b.txt", "a/=zz.json", "a/=ff.json", "a/c=62.json"]
     for name in (*foreign, "a/.x.json", "x=/y=", "a=/b.md"):
         path = folder / name
         path.parent.mkdir(exist_ok=True)
@@ -325,3 +325,11 @@ def test_any_key_is_a_path_and_comes_back(key: str) -> None:
     assert path.startswith("/folder/")
     assert all(len(part) <= PIECE + 1 for part in path.split("/"))
     assert names._key(os.path.relpath(path, "/folder") + ".md") == key
+
+
+def test_what_a_killed_process_was_about_to_write_goes_with_the_document(folder: pathlib.Path) -> None:
+    storage = FileStorage({"folder": str(folder)})
+    storage.save("a/b", {"n": 1})
+    (folder / "a" / "b.json.tmp").write_text('{"n": 2')
+    assert storage.delete("a/b")
+    assert not (folder / "a").exists()

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from flask_chat_memory import ConfigurationError
 from flask_chat_memory.storage.rules import end_of_range
+from flask_chat_memory.storage.sql import statements
 from flask_chat_memory.storage.sqlalchemy import define_document_table
 from flask_chat_memory.storage.sqlalchemy import SQLAlchemyStorage
 from flask_chat_memory.testing import ManualClock
@@ -74,3 +75,19 @@ def test_all_documents_are_one_query(tmp_path: pathlib.Path) -> None:
 def test_outside_an_app_a_database_is_needed() -> None:
     with pytest.raises(ConfigurationError, match="give url or engine"):
         SQLAlchemyStorage()
+
+
+def test_old_documents_are_removed_some_at_a_time(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(statements, "CHUNK", 3)
+    clock = ManualClock()
+    storage = SQLAlchemyStorage({"url": f"sqlite:///{tmp_path}/documents.sqlite3"}, clock=clock)
+    for place in range(10):
+        storage.save(f"a/{place}", {})
+        storage.save(f"a/{place}/x", {})
+    clock.advance(1)
+    storage.save("a/4", {})
+    assert storage.clean_up(clock.now, "a/?") == 9
+    assert storage.list("a/?") == ["a/4"]
+    assert storage.clean_up(clock.now) == 10
+    assert storage.list() == ["a/4"]
+    storage.close()

@@ -8,7 +8,10 @@ import typing as t
 
 import click
 
-COMMANDS = ("plugins", "export", "import", "copy", "rewrap", "forget", "upgrade")
+COMMANDS = (
+    "plugins", "doctor", "threads", "show", "stats", "purge", "reset", "forget", "export", "import", "copy", "rewrap",
+    "upgrade",
+)  # fmt: skip
 """In the order of their help. Each has a module of its name, with ``_`` after a keyword of Python."""
 
 

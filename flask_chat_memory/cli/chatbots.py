@@ -12,8 +12,6 @@ from ..plugins.base import ChatMemoryPlugin
 if t.TYPE_CHECKING:
     from ..extension import ChatMemory
 
-Ability = t.TypeVar("Ability")
-
 chatbot_option = click.option("--chatbot", metavar="NAME", help="Only this chatbot; else all of the site.")
 
 
@@ -37,15 +35,3 @@ def server_plugins(chatbot: str | None) -> list[tuple[str, ChatMemoryPlugin]]:
     if chatbot is not None and chosen[chatbot] is None:
         raise click.ClickException(f"Chatbot {chatbot!r} keeps no history on the server.")
     return [(name, plugin) for name, plugin in chosen.items() if plugin is not None]
-
-
-def able(plugin: ChatMemoryPlugin, ability: type[Ability], chatbot: str) -> Ability:
-    """Return the plugin as what has an ability.
-
-    :raises click.ClickException: in one sentence, if it has it not.
-    """
-    if not isinstance(plugin, ability):
-        raise click.ClickException(
-            f"Plugin {plugin.id!r} of chatbot {chatbot!r} cannot do this: it lacks the ability {ability.__name__}."
-        )
-    return plugin

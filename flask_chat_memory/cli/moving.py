@@ -61,7 +61,7 @@ def chosen_stores(choice: str, options: cabc.Iterable[str], like: ChatMemoryPlug
     common = {} if like is None else {name: getattr(like.options, name) for name in definitions_of(PluginOptions)}
     checked = kind.Options.make({**common, **given}, f"options of {choice}")
     app = current_app()
-    documents = Documents({})
+    documents = Documents({}, {})
     settings = beside(kind, checked)
     storage = None if settings is None else documents.chosen(app, settings)
     plugin = kind(resolve(app, checked, documents))

@@ -38,7 +38,7 @@ def command(as_json: bool) -> None:
         print_table(
             ("  option", "type", "default", "meaning"),
             [
-                (f"  {option.name}", option.type, _default(option), option.help or option.label)
+                (f"  {option.name}", _kind(option), _shown_default(option), option.help or option.label)
                 for option in definition.options.values()
             ],
         )
@@ -56,6 +56,15 @@ def _told(option: OptionDefinition) -> dict[str, object]:
         "help": option.help,
         "secret": option.secret,
     }
+
+
+def _kind(option: OptionDefinition) -> str:
+    kind = " or ".join(map(repr, option.choices)) or option.type
+    return f"{kind}, secret" if option.secret else kind
+
+
+def _shown_default(option: OptionDefinition) -> object:
+    return "(required)" if option.required else _default(option)
 
 
 def _default(option: OptionDefinition) -> object:

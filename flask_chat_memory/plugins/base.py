@@ -15,6 +15,7 @@ from .forks import rest_in_forks
 from .options import PluginOptions
 from .records import Appended
 from .records import Scope
+from .reports import StoreReport
 from .rules import check_append
 from .rules import trim
 
@@ -160,6 +161,13 @@ class ChatMemoryPlugin(abc.ABC):
         with self.lock:
             if self.has_thread(scope, thread_id):
                 self.save_messages(scope, thread_id, [])
+
+    def examine_store(self) -> StoreReport | None:
+        """Return what the store tells of itself, without making anything in it; None if the plugin does not know.
+
+        :raises StorageError: if it cannot be reached.
+        """
+        return None
 
     def is_expired(self, last_activity: float) -> bool:
         """Tell whether a thread with this last activity (UNIX time, seconds) and no running turn is expired."""

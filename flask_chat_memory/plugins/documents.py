@@ -18,6 +18,7 @@ from .documents_.threads import DocumentThreads
 from .options import Option
 from .options import PluginOptions
 from .registry import chat_memory_plugin
+from .reports import StoreReport
 from .whole.plugin import WholeThreadsPlugin
 
 if t.TYPE_CHECKING:
@@ -63,6 +64,9 @@ class DocumentsPlugin(WholeThreadsPlugin):
         self._storage = choose_storage(self.options.storage, "storage").make()
         # The clock may be set later.
         self._threads = DocumentThreads(self.options, lambda: self.clock(), self._storage)
+
+    def examine_store(self) -> StoreReport | None:
+        return self._storage.examine_store()
 
     @property
     def _reading(self) -> t.ContextManager[object]:

@@ -25,6 +25,7 @@ from .records import Appended
 from .records import Scope
 from .registry import chat_memory_plugin
 from .registry import PluginRegistry
+from .reports import StoreReport
 from .rules import check_append
 
 if t.TYPE_CHECKING:
@@ -153,6 +154,9 @@ class EncryptedPlugin(Wrapping):
 
     def clear_messages(self, scope: Scope, thread_id: str) -> None:
         self._wrapped.clear_messages(scope, thread_id)
+
+    def examine_store(self) -> StoreReport | None:
+        return self._wrapped.examine_store()
 
     def schemas(self) -> tuple[Schema, ...]:
         return self._wrapped.schemas()

@@ -28,6 +28,8 @@ from .options import PluginOptions
 from .records import Appended
 from .records import Scope
 from .registry import chat_memory_plugin
+from .reports import report_of_folder
+from .reports import StoreReport
 from .rules import check_append
 from .rules import is_thread_id
 from .rules import new_id
@@ -122,6 +124,9 @@ class FilePlugin(FileMessages, FileTurns, FileRestoring, ChatMemoryPlugin, Moves
             return 0
         with self._writing(source, target) as writer:
             return move(writer, source, target, reseal)
+
+    def examine_store(self) -> StoreReport:
+        return report_of_folder(t.cast(str, self.options.folder))
 
     def after_fork(self) -> None:
         super().after_fork()

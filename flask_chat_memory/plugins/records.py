@@ -189,9 +189,12 @@ class Search(msgspec.Struct, frozen=True):
 
 
 class Purged(msgspec.Struct, frozen=True):
-    """What a purge has removed."""
+    """What a purge has removed.
 
-    threads: int
+    :param threads: scope and id of each.
+    """
+
+    threads: tuple[tuple[Scope, str], ...]
     messages: int
 
 

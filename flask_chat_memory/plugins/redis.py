@@ -34,6 +34,7 @@ from .redis_.restoring import RedisRestoring
 from .redis_.server import Server
 from .redis_.turns import RedisTurns
 from .registry import chat_memory_plugin
+from .reports import StoreReport
 from .rules import check_append
 from .rules import is_thread_id
 from .rules import KEYS_KEPT
@@ -134,6 +135,9 @@ class RedisPlugin(RedisLines, RedisTurns, RedisMarks, RedisRestoring, MovesThrea
 
     def ping(self) -> None:
         self._server.ping(self._prefix)
+
+    def examine_store(self) -> StoreReport:
+        return self._server.examine()
 
     def close(self) -> None:
         self._server.close()

@@ -21,6 +21,7 @@ from .options import PluginOptions
 from .records import Appended
 from .records import Scope
 from .registry import chat_memory_plugin
+from .reports import StoreReport
 from .rules import check_append
 from .rules import check_range
 from .rules import is_thread_id
@@ -32,6 +33,8 @@ from .sql.engines import check_url
 from .sql.engines import dialect_of
 from .sql.lines import SQLLines
 from .sql.moving import Mover
+from .sql.purging import PurgeStatements
+from .sql.purging import SQLPurge
 from .sql.restoring import RestoreStatements
 from .sql.restoring import SQLRestoring
 from .sql.rows import Append
@@ -60,6 +63,7 @@ __all__ = ["SQLAlchemyPlugin", "define_tables"]
 class SQLAlchemyPlugin(
     SQLLines,
     SQLRestoring,
+    SQLPurge,
     SQLSearch,
     ChatMemoryPlugin,
     CurrentThread,
@@ -129,6 +133,7 @@ class SQLAlchemyPlugin(
         self._thread_statements = ThreadStatements(tables, self._statements)
         self._restore_statements = RestoreStatements(tables, self._statements)
         self._search_statements = SearchStatements(tables, self._statements)
+        self._purge_statements = PurgeStatements(tables, self._statements)
         self._append_at_once = self._database.dialect.append_at_once(tables, self.options)
         self._delete_at_once = self._database.dialect.delete_at_once(tables, self.options)
 
@@ -188,6 +193,9 @@ class SQLAlchemyPlugin(
 
     def move_threads(self, source: Scope, target: Scope, *, reseal: Reseals | None = None) -> int:
         return self._write(lambda writer: writer.move(source, target, reseal), source, target)
+
+    def examine_store(self) -> StoreReport:
+        return self._database.examine()
 
     def schemas(self) -> tuple[Schema, ...]:
         return (self._database.schema,)

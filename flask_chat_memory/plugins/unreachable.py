@@ -12,6 +12,7 @@ from .abilities import KeepsLiveTurns
 from .abilities import ListsThreads
 from .abilities import MarksMessages
 from .abilities import MovesThreads
+from .abilities import PurgesThreads
 from .abilities import SearchesMessages
 from .base import ChatMemoryPlugin
 from .forwarding import forwarding
@@ -27,6 +28,7 @@ class UnreachablePlugin(
     ListsThreads,
     DescribesThreads,
     MovesThreads,
+    PurgesThreads,
     CountsUsage,
     ChatMemoryPlugin,
 ):

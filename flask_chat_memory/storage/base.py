@@ -13,6 +13,7 @@ import typing as t
 from ..plugins.base import Clock
 from ..plugins.forks import rest_in_forks
 from ..plugins.options import CheckedOptions
+from ..plugins.reports import StoreReport
 from .rules import Document
 from .rules import holds_text
 from .rules import plain_document
@@ -143,6 +144,17 @@ class Storage(abc.ABC):
             if stored is not None and stored < before and self.delete(key):
                 count += 1
         return count
+
+    def stored_times(self, pattern: str = "*") -> dict[str, float | None]:
+        """Return when each document was last stored whose key the pattern matches: UNIX times in seconds.
+
+        None stands for a document of which :meth:`clean_up` does not know it, either.
+        """
+        return {key: stored_time(self.load(key) or {}) for key in self.list(pattern)}
+
+    def examine_store(self) -> StoreReport | None:
+        """Return what the store tells of itself, as :meth:`ChatMemoryPlugin.examine_store` does."""
+        return None
 
     def schemas(self) -> tuple[Schema, ...]:
         """Return what there is to know of the tables in which the documents are; none without tables."""

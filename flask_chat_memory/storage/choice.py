@@ -28,6 +28,10 @@ BUILT_IN = {
 }
 
 
+AGEING = tuple(domain for domain in FOLDERS if domain not in ("conversation", "summaries"))
+"""Domains whose documents may be kept for a time."""
+
+
 class StorageSettings(msgspec.Struct, frozen=True):
     """A chosen storage and its checked options; equal ones share one instance.
 
@@ -100,6 +104,32 @@ def read_storages(
             raise ConfigurationError(f"CHAT_MEMORY_STORAGES has no domain {domain!r}; the domains are: {known}")
     own = {domain: choose_storage(choice, f"CHAT_MEMORY_STORAGES[{domain!r}]") for domain, choice in given.items()}
     return {domain: own.get(domain, chosen) for domain in FOLDERS}
+
+
+def read_retention(given: object, storages: cabc.Mapping[str, StorageSettings | None]) -> dict[str, int]:
+    """Return domain -> seconds that its documents are kept.
+
+    :param storages: of the domains.
+    :raises ConfigurationError: naming the key, the value and what is allowed.
+    """
+    key = "CHAT_MEMORY_RETENTION"
+    if not isinstance(given, cabc.Mapping):
+        raise ConfigurationError(f"{key} must be a dict, not {type(given).__name__}")
+    kept = {}
+    for domain, seconds in given.items():
+        if domain not in AGEING:
+            raise ConfigurationError(
+                f"{key} has no domain {domain!r}; the domains are: {', '.join(AGEING)}. Conversations go by the "
+                "option 'expiry' of their plugin, and their summaries with them"
+            )
+        if seconds is None:
+            continue
+        if type(seconds) is not int or seconds < 1:
+            raise ConfigurationError(f"{key}[{domain!r}] is {seconds!r}; it must be a whole number of seconds, or None")
+        if storages[domain] is None:
+            raise ConfigurationError(f"{key} has {domain!r}, for which there is no storage; set CHAT_MEMORY_STORAGE")
+        kept[domain] = seconds
+    return kept
 
 
 def beside(plugin: type[ChatMemoryPlugin], options: t.Any) -> StorageSettings | None:

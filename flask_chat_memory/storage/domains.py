@@ -6,6 +6,7 @@ import builtins
 import collections.abc as cabc
 import hashlib
 import re
+import time
 import typing as t
 import urllib.parse
 
@@ -14,7 +15,9 @@ from ..errors import CorruptRecord
 from ..errors import MissingOwner
 from ..errors import NewerFormat
 from ..errors import StorageError
+from ..plugins.base import Clock
 from ..plugins.records import is_owner
+from ..plugins.reports import StoreReport
 from .base import Storage
 from .rules import check_key
 from .rules import check_pattern
@@ -50,11 +53,14 @@ class DomainStorage(Storage):
 
     :param storage: where the documents are.
     :param folder: begins the keys.
+    :param retention: seconds after which a document that was not stored again is gone, for every reader at once; None
+        keeps it.
     """
 
-    def __init__(self, storage: Storage, folder: str) -> None:
+    def __init__(self, storage: Storage, folder: str, retention: int | None = None) -> None:
         self._storage = storage
         self._folder = folder
+        self._retention = retention
 
     def of_owner(self, owner: str) -> DomainStorage:
         """Return the documents of one owner.
@@ -67,7 +73,7 @@ class DomainStorage(Storage):
 
     def of_segment(self, owner: str) -> DomainStorage:
         """Return the documents of the owner whose segment of the keys this is, as :meth:`owned` gives it."""
-        return DomainStorage(self._storage, f"{self._folder}/{OWNER}{owner}")
+        return DomainStorage(self._storage, f"{self._folder}/{OWNER}{owner}", self._retention)
 
     def owned(self) -> dict[str, builtins.list[str]]:
         """Return the names of the documents of each owner, by the owner's segment of the keys."""
@@ -88,42 +94,61 @@ class DomainStorage(Storage):
     def create(self, name: str, document: cabc.Mapping[str, t.Any]) -> bool:
         key, document = self._key(name), plain_document(document)
         with StorageErrors():
+            if key in self._expired(key):
+                self._storage.clean_up(self._oldest, key)
             return bool(self._storage.create(key, document))
 
     def load(self, name: str) -> Document | None:
         key = self._key(name)
         with StorageErrors():
-            document = self._storage.load(key)
+            document = None if key in self._expired(key) else self._storage.load(key)
         return None if document is None else _checked(document, key)
 
     def delete(self, name: str) -> bool:
         key = self._key(name)
         with StorageErrors():
-            return bool(self._storage.delete(key))
+            was_there = key not in self._expired(key)
+            return bool(self._storage.delete(key)) and was_there
 
     def list(self, pattern: str = "*") -> builtins.list[str]:
         keys = self._keys_for(pattern)
         with StorageErrors():
-            found = builtins.list(self._storage.list(keys))
+            found = set(self._storage.list(keys)) - self._expired(keys)
         return matching(self._names(found), pattern)
 
     def load_all(self, pattern: str = "*") -> builtins.list[tuple[str, Document]]:
         keys = self._keys_for(pattern)
         with StorageErrors():
-            found = dict(self._storage.load_all(keys))
+            expired = self._expired(keys)
+            found = {key: document for key, document in self._storage.load_all(keys) if key not in expired}
         names = self._names(found)
         return [(name, _checked(found[names[name]], names[name])) for name in matching(names, pattern)]
 
     def exists(self, name: str) -> bool:
         key = self._key(name)
         with StorageErrors():
-            return bool(self._storage.exists(key))
+            return key not in self._expired(key) and bool(self._storage.exists(key))
 
     def clean_up(self, before: float, pattern: str = "*") -> int:
         keys = [self._key(name) for name in self.list(pattern)]
         with StorageErrors():
             # A key of ours holds neither sign of a pattern.
             return sum(self._storage.clean_up(before, key) for key in keys)
+
+    def examine_store(self) -> StoreReport | None:
+        return self._storage.examine_store()
+
+    def purge(self) -> int:
+        """Remove the documents in the folder that are older than they may be; return how many."""
+        if self._retention is None:
+            return 0
+        with StorageErrors():
+            return int(self._storage.clean_up(self._oldest, f"{self._folder}/*"))
+
+    def count_expired(self) -> int:
+        """Return how many documents a purge would remove."""
+        with StorageErrors():
+            return len(self._expired(f"{self._folder}/*"))
 
     def delete_all(self) -> int:
         """Remove every document in the folder, also those whose names cannot be listed; return how many."""
@@ -149,6 +174,23 @@ class DomainStorage(Storage):
             return False
         return True
 
+    @property
+    def _oldest(self) -> float:
+        """The time before which nothing that is seen was stored."""
+        clock: Clock = getattr(self._storage, "clock", time.time)
+        return clock() - (self._retention or 0)
+
+    def _expired(self, keys: str) -> set[str]:
+        """Return the keys of documents that are gone, though no purge has removed them yet.
+
+        A key of ours is a pattern, too: it holds neither sign of one.
+        """
+        if self._retention is None:
+            return set()
+        oldest = self._oldest
+        times = self._storage.stored_times(keys)
+        return {key for key, time in times.items() if time is not None and time < oldest}
+
     def _keys_for(self, pattern: str) -> str:
         """Return a pattern for the keys of the names that a pattern matches, and of some others.
 
@@ -166,9 +208,9 @@ class DomainStorage(Storage):
         return check_key(f"{self._folder}/{_quoted(name)}")
 
 
-def domain_storage(storage: Storage, domain: str) -> DomainStorage:
+def domain_storage(storage: Storage, domain: str, retention: int | None = None) -> DomainStorage:
     """Return the part of a storage that belongs to a domain, one of ``FOLDERS``."""
-    return DomainStorage(storage, FOLDERS[domain])
+    return DomainStorage(storage, FOLDERS[domain], retention)
 
 
 def pattern_of(domain: str, owner: str | None = None) -> str:

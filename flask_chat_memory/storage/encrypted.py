@@ -12,6 +12,7 @@ from ..errors import ConfigurationError
 from ..plugins.base import Clock
 from ..plugins.options import CheckedOptions
 from ..plugins.options import Option
+from ..plugins.reports import StoreReport
 from .base import Storage
 from .choice import choose_storage
 from .rules import check_key
@@ -133,6 +134,14 @@ class EncryptedStorage(Storage):
             # It would look for the time in what is hidden from it.
             return super().clean_up(before, pattern)
         return self._storage.clean_up(before, pattern)
+
+    def stored_times(self, pattern: str = "*") -> dict[str, float | None]:
+        if type(self._storage).stored_times is Storage.stored_times:
+            return super().stored_times(pattern)
+        return self._storage.stored_times(pattern)
+
+    def examine_store(self) -> StoreReport | None:
+        return self._storage.examine_store()
 
     def schemas(self) -> tuple[Schema, ...]:
         return self._storage.schemas()

@@ -19,11 +19,14 @@ from ..disk.files import read_file
 from ..disk.files import remove_file
 from ..disk.files import replace_file
 from ..disk.files import sync_folder
+from ..disk.files import TEMPORARY
 from ..disk.locks import Locks
 from ..errors import ConfigurationError
 from ..plugins.base import Clock
 from ..plugins.file import FilePlugin
 from ..plugins.options import CheckedOptions
+from ..plugins.reports import report_of_folder
+from ..plugins.reports import StoreReport
 from .base import BuiltInStorage
 from .beside import location_options
 from .file_.names import JSON
@@ -107,9 +110,15 @@ class FileStorage(BuiltInStorage):
         for key in self.list(pattern):
             path = self._names.path(key)
             with self._writing(key):
-                times = [time for suffix in (MARKDOWN, JSON) if (time := _stored_at(path + suffix)) is not None]
-                count += bool(times) and max(times) < before and self._remove(path)
+                time = _newest_at(path)
+                count += time is not None and time < before and self._remove(path)
         return count
+
+    def stored_times(self, pattern: str = "*") -> dict[str, float | None]:
+        keys = self.list(pattern)
+        with self._errors:
+            times = {key: _newest_at(self._names.path(key)) for key in keys}
+        return {key: time for key, time in times.items() if time is not None}
 
     def _save(self, key: str, document: cabc.Mapping[str, t.Any], replaces: bool) -> bool:
         path = self._names.path(check_key(key))
@@ -119,6 +128,9 @@ class FileStorage(BuiltInStorage):
                 return False
             self._put(path, suffix, data, self.clock())
             return True
+
+    def examine_store(self) -> StoreReport:
+        return report_of_folder(self._names.folder)
 
     def _put(self, path: str, suffix: str, data: bytes, time: float) -> None:
         """Let a document be this, in place of what there is of either kind."""
@@ -154,6 +166,8 @@ class FileStorage(BuiltInStorage):
             return False
         for suffix in (JSON, MARKDOWN):
             remove_file(path + suffix)
+            # What a killed process was about to write.
+            remove_file(path + suffix + TEMPORARY)
         folder = os.path.dirname(path)
         with contextlib.suppress(FileNotFoundError):
             sync_folder(folder)
@@ -167,6 +181,11 @@ class FileStorage(BuiltInStorage):
 
 def _is_there(path: str) -> bool:
     return any(_stored_at(path + suffix) is not None for suffix in (MARKDOWN, JSON))
+
+
+def _newest_at(path: str) -> float | None:
+    """Return when a document was stored, without the suffix of its path; both kinds of file may be there."""
+    return max((time for suffix in (MARKDOWN, JSON) if (time := _stored_at(path + suffix)) is not None), default=None)
 
 
 def _stored_at(path: str) -> float | None:

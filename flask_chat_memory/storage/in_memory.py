@@ -64,6 +64,10 @@ class InMemoryStorage(BuiltInStorage):
         with self.lock:
             return check_key(key) in self._records
 
+    def stored_times(self, pattern: str = "*") -> dict[str, float | None]:
+        with self.lock:
+            return {key: self._records[key][0] for key in self.list(pattern)}
+
     def clean_up(self, before: float, pattern: str = "*") -> int:
         with self.lock:
             old = [key for key in self.list(pattern) if self._records[key][0] < before]

@@ -17,6 +17,7 @@ from ..plugins.redis_.location import plain_url
 from ..plugins.redis_.names import escaped
 from ..plugins.redis_.scripts import Script
 from ..plugins.redis_.server import Server
+from ..plugins.reports import StoreReport
 from ..values import clean
 from .base import BuiltInStorage
 from .beside import location_options
@@ -38,7 +39,9 @@ _SAVE, _CREATE, _EXCHANGE, _LOAD, _EXISTS, _DELETE, _CLEAN_UP = (
     Script(name, ("documents",), f"{__package__}.redis_")
     for name in ("save", "create", "exchange", "load", "exists", "delete", "clean_up")
 )
-_LIST, _LOAD_ALL = (Script(name, ("documents", "alive"), f"{__package__}.redis_") for name in ("list", "load_all"))
+_LIST, _LOAD_ALL, _TIMES = (
+    Script(name, ("documents", "alive"), f"{__package__}.redis_") for name in ("list", "load_all", "times")
+)
 
 
 class RedisStorage(BuiltInStorage):
@@ -101,6 +104,15 @@ class RedisStorage(BuiltInStorage):
     def ping(self) -> None:
         self._server.ping(self._prefix)
 
+    def stored_times(self, pattern: str = "*") -> dict[str, float | None]:
+        found: dict[str, float | None] = {}
+        for names, times in self._pages(_TIMES, pattern, PAGE):
+            found.update(zip((name.decode() for name in names), map(_time_of, times), strict=True))
+        return {name: found[name] for name in matching(found, pattern)}
+
+    def examine_store(self) -> StoreReport:
+        return self._server.examine()
+
     def close(self) -> None:
         self._server.close()
 
@@ -137,6 +149,13 @@ class RedisStorage(BuiltInStorage):
         """Return the name of the index of a key's top folder: in braces, so that a cluster keeps all of it together."""
         digest = hashlib.blake2b(key.partition("/")[0].encode(), digest_size=16).hexdigest()
         return f"{self._prefix}{{{digest}}}"
+
+
+def _time_of(text: bytes) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
 
 
 def _document(record: bytes, key: str) -> Document:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import collections.abc as cabc
+import functools
 import time
 import typing as t
 
@@ -12,8 +13,10 @@ import sqlalchemy as sa
 from ..errors import ConfigurationError
 from ..plugins.base import Clock
 from ..plugins.options import CheckedOptions
+from ..plugins.reports import StoreReport
 from ..plugins.sql.database import Database
 from ..plugins.sql.schema import Schema
+from ..plugins.sql.transaction import Transaction
 from ..plugins.sqlalchemy import SQLAlchemyPlugin
 from ..values import clean
 from .base import BuiltInStorage
@@ -89,11 +92,21 @@ class SQLAlchemyStorage(BuiltInStorage):
         return bool(self._database.rows(self._statements.exists, {"wanted": document_key(key)}))
 
     def clean_up(self, before: float, pattern: str = "*") -> int:
-        keys = self.list(pattern)
-        old = [{"wanted": document_key(key), "before": float(before)} for key in keys]
-        return self._database.write(
-            lambda transaction: sum(transaction.run(self._statements.delete_old, this) for this in old)
-        )
+        count, after = 0, ""
+        statements = self._statements
+        while found := self._rows(pattern, statements.old, statements.old_between, before=float(before), after=after):
+            names = [name for (name,) in found]
+            old = [{"wanted": document_key(name), "before": float(before)} for name in matching(names, pattern)]
+            count += self._database.write(functools.partial(self._delete_old, old))
+            after = names[-1]
+        return count
+
+    def _delete_old(self, old: cabc.Iterable[dict[str, t.Any]], transaction: Transaction) -> int:
+        return sum(transaction.run(self._statements.delete_old, this) for this in old)
+
+    def stored_times(self, pattern: str = "*") -> dict[str, float | None]:
+        times = dict(self._rows(pattern, self._statements.times, self._statements.times_between))
+        return {name: times[name] for name in matching(times, pattern)}
 
     def _values(self, key: str, document: cabc.Mapping[str, t.Any]) -> dict[str, t.Any]:
         return {
@@ -103,13 +116,16 @@ class SQLAlchemyStorage(BuiltInStorage):
             "updated_at": float(self.clock()),
         }
 
-    def _rows(self, pattern: str, from_start: sa.Select[t.Any], between: sa.Select[t.Any]) -> t.Any:
+    def _rows(self, pattern: str, from_start: sa.Select[t.Any], between: sa.Select[t.Any], **more: object) -> t.Any:
         """Return the rows of all names that begin as the pattern does."""
         start = literal_start(pattern)
         if clean(start) != start:
             return []
         end = end_of_range(start)
-        return self._database.rows(from_start if end is None else between, {"start": start, "end": end})
+        return self._database.rows(from_start if end is None else between, {"start": start, "end": end, **more})
+
+    def examine_store(self) -> StoreReport:
+        return self._database.examine()
 
     def schemas(self) -> tuple[Schema, ...]:
         return (self._database.schema,)

@@ -84,6 +84,6 @@ class PurgesThreads(abc.ABC):
         threads = self.all_threads(chatbot=chatbot)
         idle = ((scope, thread) for scope, thread in threads if thread.last_activity < before)
         while chunk := list(itertools.islice(idle, batch)):
-            counts = [self.purge_thread(scope, thread.id, before) for scope, thread in chunk]
-            removed = [count for count in counts if count is not None]
-            yield Purged(len(removed), sum(removed))
+            counts = [(scope, thread.id, self.purge_thread(scope, thread.id, before)) for scope, thread in chunk]
+            removed = [(scope, id, count) for scope, id, count in counts if count is not None]
+            yield Purged(tuple((scope, id) for scope, id, _ in removed), sum(count for *_, count in removed))

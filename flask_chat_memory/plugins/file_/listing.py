@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import abc
 import collections.abc as cabc
+import contextlib
 import functools
 import logging
 import os
 import typing as t
 
+from ...disk import files as disk
 from ...errors import CorruptRecord
 from ...events import log_event
 from .. import records
@@ -16,6 +18,7 @@ from ..abilities import DescribesThreads
 from ..abilities import ListsThreads
 from ..abilities import PurgesThreads
 from ..records import Position
+from ..records import Purged
 from ..records import Scope
 from ..records import ThreadChanges
 from ..rules import check_changes
@@ -79,6 +82,21 @@ class FileThreads(InFolder, ListsThreads, DescribesThreads, PurgesThreads, abc.A
                     continue
                 if stored is not None and chatbot in (None, stored[0].chatbot):
                     yield stored
+
+    def purge_threads(self, before: float, *, chatbot: str | None = None, batch: int = 500) -> cabc.Iterator[Purged]:
+        yield from super().purge_threads(before, chatbot=chatbot, batch=batch)
+        with self._errors:
+            for folder in self._names.folders():
+                if self._names.leftovers(folder):
+                    self._tidy(folder)
+
+    def _tidy(self, folder: str) -> None:
+        """Remove what a removal has left that was cut short: the head would go on telling the title."""
+        with self._locks.hold(self.lock, os.path.basename(folder)):
+            for path in self._names.leftovers(folder):
+                disk.remove_file(path)
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)
 
     def purge_thread(self, scope: Scope, thread_id: str, before: float) -> int | None:
         if not is_thread_id(thread_id):

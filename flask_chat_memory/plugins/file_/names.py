@@ -81,6 +81,11 @@ class Names:
 
     def all_threads(self) -> cabc.Iterator[ThreadFiles]:
         """Yield the threads of all scopes."""
+        for folder in self.folders():
+            yield from self._threads(folder)
+
+    def folders(self) -> cabc.Iterator[str]:
+        """Yield the folders of all scopes."""
         try:
             folders = os.scandir(self._conversations)
         except FileNotFoundError:
@@ -88,7 +93,14 @@ class Names:
         with folders:
             for entry in folders:
                 if entry.is_dir(follow_symlinks=False) and _DIGEST.fullmatch(entry.name):
-                    yield from self._threads(entry.path)
+                    yield entry.path
+
+    def leftovers(self, folder: str) -> list[str]:
+        """Return the paths of all files of ours in the folder of a scope that belong to no thread in it."""
+        ours = [name for name in _listed(folder) if _OURS.fullmatch(name)]
+        bodies = {match[1] for name in ours if (match := _BODY.fullmatch(name))}
+        left = (name for name in ours if name.partition(".")[0] not in bodies)
+        return [os.path.join(folder, name) for name in left if not (bodies and name.startswith("current."))]
 
     def remains(self, scope: Scope) -> list[str]:
         """Return the paths of all files of ours that are in the folder of a scope."""

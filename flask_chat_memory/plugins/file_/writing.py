@@ -3,7 +3,7 @@
 The order of the writes makes each change one step, so that a process may be killed, or the disk be full, at any point:
 
 - A thread is there while its body is. Head and entry of the current thread are there before it; without a body they
-  are nothing, and go when the thread is made again or the scope has no thread left.
+  are nothing, and go when the thread is made again, the scope has no thread left, or with the next purge.
 - A batch is there with its last line, which carries the state. What stands behind the last state is what a crash has
   left; readers ignore it, and the next append cuts it off.
 - What is hidden and what is marked is told by the body, too, so it changes with a batch or as one.

@@ -6,6 +6,7 @@ import collections.abc as cabc
 import functools
 import re
 import threading
+import time
 import typing as t
 
 import msgspec
@@ -20,6 +21,7 @@ from redis.retry import Retry
 from ...errors import CorruptRecord
 from ...errors import NewerFormat
 from ...errors import StorageError
+from ..reports import StoreReport
 from .names import types_of
 from .scripts import Script
 
@@ -165,6 +167,18 @@ class Server:
         except (*_FAILED, AttributeError):
             pass
         return None
+
+    def examine(self) -> StoreReport:
+        """Return what the server tells of itself."""
+        client: t.Any = self._opened()
+        # Of a cluster, any server answers.
+        where: dict[str, t.Any] = {"target_nodes": RedisCluster.RANDOM} if self.is_cluster else {}
+        before = time.time()
+        seconds, micros = self._guarded(functools.partial(client.time, **where), True, "TIME", None)
+        ahead = seconds + micros / 1e6 - (before + time.time()) / 2
+        info = self._guarded(functools.partial(client.info, "server", **where), True, "INFO", None)
+        place = "the Redis Cluster" if self.is_cluster else "the Redis server"
+        return StoreReport(place=place, version=f"Redis {info['redis_version']}", ahead=ahead)
 
     def close(self) -> None:
         self._closed = True

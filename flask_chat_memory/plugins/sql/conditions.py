@@ -35,6 +35,14 @@ class Conditions:
         """Return the condition that a text is part of what the column has, taken literally."""
         return sa.func.instr(column, text) > 0
 
+    def listed(self, name: str) -> sa.Select[t.Any]:
+        """Return a query for the values of a parameter, which is a list in JSON."""
+        return sa.select(sa.func.json_each(_p(name)).table_valued("value").c.value)
+
+    def among(self, column: sa.Column[str], few: sa.Select[t.Any]) -> sa.ColumnElement[bool]:
+        """Return the condition that a column has one of the values of a query, which are few."""
+        return column.in_(few)
+
     def _body(
         self, hidden: sa.ColumnElement[str | None], body: sa.ColumnElement[str] | None = None
     ) -> sa.ColumnElement[str]:

@@ -17,11 +17,13 @@ import sqlalchemy as sa
 from ...errors import StorageError
 from ..forks import ReadersGate
 from ..forks import rest_in_forks
+from ..reports import StoreReport
 from .connections import Connections
 from .connections import Loan
 from .dialect import Dialect
 from .engines import dialect_of
 from .engines import engine_for
+from .examining import examine
 from .schema import Schema
 from .tables import TableSet
 from .transaction import Parameters
@@ -151,6 +153,12 @@ class Database:
                     raise
                 finally:
                     self._connections.give_back(loan)
+
+    def examine(self) -> StoreReport:
+        """Return what the database tells of itself; nothing is made."""
+        given = {"ours": self._owns_engine, "creates": self._create_tables}
+        with self._errors:
+            return examine(self._engine, self.schema, **given)
 
     def close(self) -> None:
         self._closed = True

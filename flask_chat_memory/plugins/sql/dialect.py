@@ -66,6 +66,10 @@ class Dialect(abc.ABC):
     may_stay_checked_out: t.ClassVar[bool] = False
     """Whether a connection is as good after a while out of the pool."""
     statements: t.ClassVar[type[Statements]] = Statements
+    version: t.ClassVar[str]
+    """A query for the version of the server or the library."""
+    time: t.ClassVar[str | None] = None
+    """A query for the UNIX time of the server, if it has a clock of its own."""
     missing_table: t.ClassVar[frozenset[Code]] = frozenset()
     conflicts: t.ClassVar[frozenset[Code]] = frozenset()
     """What ends a transaction only because another was in its way."""
@@ -164,6 +168,10 @@ class Dialect(abc.ABC):
     def table_names(self, connection: sa.Connection, names: cabc.Collection[str]) -> set[str]:
         """Return which of the tables are there."""
         return {*names} & {*sa.inspect(connection).get_table_names()}
+
+    def file(self) -> str | None:
+        """Return the path of the file that the database is, if it is one."""
+        return None
 
     def code(self, error: Exception) -> Code:
         """Return the database's code of a failure."""

@@ -46,6 +46,8 @@ class MySQL(Dialect):
 
     label = "MariaDB"
     drivers = ("pymysql",)
+    version = "SELECT VERSION()"
+    time = "SELECT UNIX_TIMESTAMP(NOW(6))"
     statements = MySQLStatements
     missing_table = frozenset({1146})
     conflicts = frozenset({1213, 1020})

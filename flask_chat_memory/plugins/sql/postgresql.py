@@ -36,6 +36,14 @@ class PostgreSQLStatements(ServerStatements):
     def holds(self, column: sa.Column[t.Any], text: sa.BindParameter[t.Any]) -> sa.ColumnElement[bool]:
         return sa.func.strpos(column, text) > 0
 
+    def listed(self, name: str) -> sa.Select[t.Any]:
+        values = sa.cast(sa.bindparam(name, type_=sa.Text), postgresql.JSON)
+        return sa.select(sa.func.json_array_elements_text(values))
+
+    def among(self, column: sa.Column[str], few: sa.Select[t.Any]) -> sa.ColumnElement[bool]:
+        # The planner does not know that they are few, and would rather read the whole table than take its index.
+        return column == sa.any_(sa.func.array(few.scalar_subquery()))
+
     def _adding(self, table: sa.Table, values: dict[str, t.Any], more: dict[str, t.Any]) -> sa.Insert:
         insert = postgresql.insert(table).values(values)
         return insert.on_conflict_do_update(index_elements=table.primary_key, set_=more)
@@ -77,6 +85,8 @@ class PostgreSQL(Dialect):
     label = "PostgreSQL"
     drivers = ("psycopg",)
     locks_rows = True
+    version = "SHOW server_version"
+    time = "SELECT extract(epoch FROM clock_timestamp())"
     may_stay_checked_out = True
     statements = PostgreSQLStatements
     missing_table = frozenset({"42P01"})

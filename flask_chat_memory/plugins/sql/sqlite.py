@@ -26,6 +26,7 @@ class SQLite(Dialect):
     label = "SQLite"
     drivers = ("pysqlite",)
     one_writer = True
+    version = "SELECT sqlite_version()"
     missing_table = frozenset({_NO_TABLE})
     failures = {
         _NO_TABLE: "lacks a table of the plugin",
@@ -99,6 +100,9 @@ class SQLite(Dialect):
     def exists(self) -> bool:
         path = self._engine.url.database or ""
         return path.startswith("file:") or os.path.exists(path)
+
+    def file(self) -> str:
+        return (self._engine.url.database or "").removeprefix("file:").partition("?")[0]
 
     def code(self, error: Exception) -> Code:
         # SQLite has no code for it, and speaks English everywhere.

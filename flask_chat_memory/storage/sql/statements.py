@@ -9,11 +9,15 @@ from sqlalchemy.dialects import mysql
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects import sqlite
 
+CHUNK = 100
+"""Documents that are removed at once: others may be waiting to write."""
 _CHANGED = ("body", "updated_at")
 
 
 class Statements:
-    """Made once for each database; parameters: ``wanted`` (a document key), ``start``, ``end``, ``before``,
+    """Made once for each database.
+
+    The parameters are ``wanted`` (a document key), ``start``, ``end``, ``after`` (names), ``before`` (a time),
     ``old`` and ``new`` (bodies).
 
     :param dialect: the name of the database.
@@ -32,6 +36,16 @@ class Statements:
         self.delete_old = sa.delete(table).where(this, column.updated_at < sa.bindparam("before", type_=sa.Double))
         self.names = sa.select(column.name).where(column.name >= sa.bindparam("start"))
         self.names_between = self.names.where(column.name < sa.bindparam("end"))
+        self.times = sa.select(column.name, column.updated_at).where(column.name >= sa.bindparam("start"))
+        self.times_between = self.times.where(column.name < sa.bindparam("end"))
+        self.old = (
+            self.names.where(
+                column.updated_at < sa.bindparam("before", type_=sa.Double), column.name > sa.bindparam("after")
+            )
+            .order_by(column.name)
+            .limit(CHUNK)
+        )
+        self.old_between = self.old.where(column.name < sa.bindparam("end"))
         self.documents = sa.select(column.name, column.body).where(column.name >= sa.bindparam("start"))
         self.documents_between = self.documents.where(column.name < sa.bindparam("end"))
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import typing as t
+
 import pytest
 
 from ...message import ChatMessage
 from ...plugins.abilities import CurrentThread
 from ...plugins.abilities import PurgesThreads
-from ...plugins.records import Purged
+from ...plugins.records import Scope
 from .expiry import EXPIRY
 from .listing import fill
 from .listing import SCOPES
@@ -27,6 +29,11 @@ from .thread_ids import IMPOSSIBLE
 from .turns import end
 from .turns import LEASE
 from .turns import start
+
+
+def purge(plugin: PurgesThreads, before: float, **arguments: t.Any) -> list[tuple[Scope, str]]:
+    """Return the threads that a purge removes."""
+    return [thread for purged in plugin.purge_threads(before, **arguments) for thread in purged.threads]
 
 
 class PurgesThreadsContract:
@@ -50,9 +57,10 @@ class PurgesThreadsContract:
         plugin, clock = with_ability(make_plugin, PurgesThreads)
         fill(plugin, clock, "a", "b", "c")
         at_b = clock() - 2
-        assert list(plugin.purge_threads(at_b)) == [Purged(1, 2)]
+        (purged,) = plugin.purge_threads(at_b)
+        assert (purged.threads, purged.messages) == (((OWNER, "a"),), 2)
         assert [name for name in "abc" if plugin.has_thread(OWNER, name)] == ["b", "c"]
-        assert sum(purged.threads for purged in plugin.purge_threads(at_b)) == 0
+        assert purge(plugin, at_b) == []
         assert texts(plugin.load_messages(OWNER, "b")) == ["question b", "answer b"]
 
     def test_batches_report_what_they_removed(self, make_plugin: MakePlugin) -> None:
@@ -60,8 +68,9 @@ class PurgesThreadsContract:
         for place, scope in enumerate(SCOPES):
             fill(plugin, clock, *(f"{place}-{n}" for n in range(3)), scope=scope)
         removed = list(plugin.purge_threads(clock(), batch=4))
-        assert all(0 < purged.threads <= 4 for purged in removed)
-        assert sum(purged.threads for purged in removed) == 3 * len(SCOPES)
+        assert all(0 < len(purged.threads) <= 4 for purged in removed)
+        names = {thread for purged in removed for thread in purged.threads}
+        assert names == {(scope, f"{place}-{n}") for place, scope in enumerate(SCOPES) for n in range(3)}
         assert sum(purged.messages for purged in removed) == 6 * len(SCOPES)
         assert list(plugin.all_threads()) == []
 
@@ -69,15 +78,14 @@ class PurgesThreadsContract:
         plugin, clock = with_ability(make_plugin, PurgesThreads)
         fill(plugin, clock, *"abcdef")
         first = next(iter(plugin.purge_threads(clock(), batch=2)))
-        assert len(list(plugin.all_threads())) == 6 - first.threads
-        rest = sum(purged.threads for purged in plugin.purge_threads(clock(), batch=2))
-        assert first.threads + rest == 6
+        assert len(list(plugin.all_threads())) == 6 - len(first.threads)
+        assert len(first.threads) + len(purge(plugin, clock(), batch=2)) == 6
 
     def test_a_purge_of_one_chatbot_leaves_the_others(self, make_plugin: MakePlugin) -> None:
         plugin, clock = with_ability(make_plugin, PurgesThreads)
         for scope in SCOPES:
             fill(plugin, clock, THREAD, scope=scope)
-        assert sum(purged.threads for purged in plugin.purge_threads(clock(), chatbot="support")) == 1
+        assert purge(plugin, clock(), chatbot="support") == [(SAME_OWNER_OTHER_CHATBOT, THREAD)]
         assert [plugin.has_thread(scope, THREAD) for scope in SCOPES] == [s.chatbot != "support" for s in SCOPES]
 
     def test_a_thread_that_became_active_stays(self, make_plugin: MakePlugin) -> None:
@@ -92,25 +100,36 @@ class PurgesThreadsContract:
         assert plugin.purge_thread(OWNER, "c", before) == 2
         assert [name for name in "abc" if plugin.has_thread(OWNER, name)] == ["b"]
 
+    def test_a_thread_that_becomes_active_during_a_purge_stays(self, make_plugin: MakePlugin) -> None:
+        plugin, clock = with_ability(make_plugin, PurgesThreads)
+        fill(plugin, clock, "a", "b", "c")
+        purging = plugin.purge_threads(clock(), batch=1)
+        gone = {id for _, id in next(iter(purging)).threads}
+        revived = min({"a", "b", "c"} - gone)
+        plugin.append_messages(OWNER, revived, [ask("again")])
+        gone |= {id for purged in purging for _, id in purged.threads}
+        assert gone == {"a", "b", "c"} - {revived}
+        assert len(plugin.load_messages(OWNER, revived)) == 3
+
     def test_a_running_turn_keeps_its_thread(self, make_plugin: MakePlugin) -> None:
         plugin, clock = with_ability(make_plugin, PurgesThreads)
         if not keeps_live_turns(plugin):
             pytest.skip("the plugin keeps no live turns")
         start(plugin, "1")
         clock.advance(1)
-        assert sum(purged.threads for purged in plugin.purge_threads(clock())) == 0
+        assert purge(plugin, clock()) == []
         assert plugin.purge_thread(OWNER, THREAD, clock()) is None
         end(plugin, "1")
         start(plugin, "2", thread_id="thread-2")
         clock.advance(LEASE + 1)
-        assert sum(purged.threads for purged in plugin.purge_threads(clock())) == 2
+        assert len(purge(plugin, clock())) == 2
 
     def test_what_was_purged_leaves_nothing_behind(self, make_plugin: MakePlugin) -> None:
         plugin, clock = with_ability(make_plugin, PurgesThreads, threads="one")
         plugin.append_messages(OWNER, THREAD, [ask("1")], key="question:1")
         untouched = contents(plugin, STRANGER)
         clock.advance(1)
-        assert list(plugin.purge_threads(clock())) == [Purged(1, 1)]
+        assert purge(plugin, clock()) == [(OWNER, THREAD)]
         assert contents(plugin, OWNER) == untouched
         if isinstance(plugin, CurrentThread):
             assert plugin.current_thread(OWNER) is None

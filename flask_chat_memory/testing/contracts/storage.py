@@ -259,6 +259,19 @@ class StorageContract:
         assert storage.clean_up(limit + 0.5) == 2
         assert storage.list() == []
 
+    def test_it_is_known_when_a_document_was_stored(self, make_storage: MakeStorage) -> None:
+        storage, clock = make_storage(), ManualClock()
+        t.cast(t.Any, storage).clock = clock
+        begun = clock.now
+        for key in ("a/1", "a/2", "b/1"):
+            storage.save(key, at(clock))
+        clock.advance(10)
+        storage.save("a/2", {**at(clock), "text": "stored again"})
+        times = {"a/1": begun, "a/2": begun + 10, "b/1": begun}
+        assert storage.stored_times() == pytest.approx(times, abs=0.001)
+        assert storage.stored_times("a/2") == pytest.approx({"a/2": begun + 10}, abs=0.001)
+        assert storage.stored_times("c/*") == {}
+
     def test_readers_meet_whole_documents_while_others_write(self, make_storage: MakeStorage) -> None:
         storage = make_storage()
 
