@@ -24,7 +24,7 @@ autodoc_preserve_defaults = True
 nitpicky = True
 # The inventories of other packages would need the network; the other names are internal.
 nitpick_ignore_regex = [
-    ("py:(class|exc)", r"(cabc|collections|datetime|flask|markupsafe|msgspec|os|sqlalchemy|t|types)\..+"),
+    ("py:(class|exc)", r"(cabc|collections|contextlib|datetime|flask|markupsafe|msgspec|os|sqlalchemy|t|types)\..+"),
     ("py:class", r"flask_chat_memory\..+\.(B|Counted|F|G|P|R|T|Settings|ShownMessage|Tables)"),
     ("py:(class|data)", r"LABELS|OptionDefinition|PluginChoice"),
 ]

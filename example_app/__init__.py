@@ -17,6 +17,7 @@ from flask_chat_memory import ChatMemory
 from . import accounts
 from . import memories
 from . import model
+from . import my_data
 from . import protection
 from . import settings
 from . import views
@@ -69,6 +70,8 @@ def create_app(config: cabc.Mapping[str, t.Any] | None = None, *, instance_path:
                 "short_term": [{"type": "hierarchical", "context_window": 32_000, "summary_threshold": 4_000}],
             }
         },
+        # Visitors who are not logged in have conversations, too.
+        CHAT_MEMORY_PRIVACY="visitors",
         KNOWLEDGE_FOLDER=os.environ.get("KNOWLEDGE_FOLDER") or os.path.join(app.root_path, "knowledge"),
         BOT_DELAY=0.02,
     )
@@ -84,6 +87,7 @@ def create_app(config: cabc.Mapping[str, t.Any] | None = None, *, instance_path:
     views.init_app(app)
     settings.init_app(app)
     memories.init_app(app)
+    my_data.init_app(app)
     memory = ChatMemory(app, settings_loader=settings.load_settings)
     if model.is_wanted(os.environ):
         memory.provider(model.Model.from_environment(os.environ).answer)

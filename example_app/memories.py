@@ -18,8 +18,6 @@ from flask_chat_memory.knowledge.user_memory import CATEGORIES
 from flask_chat_memory.knowledge.user_memory import UserMemories
 from flask_chat_memory.knowledge.user_memory import UserMemory
 
-from .settings import CHATBOT
-
 _TOLD = re.compile(
     r"\W*(?:please\s+)?(?:remember|keep in mind|note)(?:\s*,)?\s+that\s+(?P<text>\S.*)", re.IGNORECASE | re.DOTALL
 )
@@ -63,7 +61,6 @@ def init_app(app: flask.Flask) -> None:
     app.add_url_rule("/memories", view_func=memories, methods=["GET", "POST"])
     app.add_url_rule("/memories/<id>", view_func=edit_memory, methods=["GET", "POST"])
     app.add_url_rule("/memories/<id>/delete", view_func=delete_memory, methods=["POST"])
-    app.add_url_rule("/forget", view_func=forget, methods=["POST"])
 
 
 def memories() -> flask.typing.ResponseReturnValue:
@@ -95,14 +92,6 @@ def delete_memory(id: str) -> flask.typing.ResponseReturnValue:
     own = _own()
     if own is not None and FlaskForm().validate_on_submit():
         own.delete(id)
-    return _to_list()
-
-
-def forget() -> flask.typing.ResponseReturnValue:
-    """Delete everything of the visitor: conversations, memories, and whatever else there is."""
-    owner = _memory().conversation(CHATBOT).owner
-    if owner is not None and FlaskForm().validate_on_submit():
-        _memory().forget(owner)
     return _to_list()
 
 

@@ -7,6 +7,7 @@ import logging
 import typing as t
 
 from .errors import StorageError
+from .events import log_event
 from .knowledge.user_memory import UserMemories
 from .plugins.abilities import ListsThreads
 from .plugins.abilities import MovesThreads
@@ -64,8 +65,14 @@ def adopt_after_login(
                 left += _adopt(plugin, source, target, thread_id)
                 for adopted in sorted(before - _thread_ids(plugin, source, thread_id)):
                     announce(thread_adopted, owner=user, chatbot=chatbot, thread_id=adopted, former_owner=anonymous)
-            except StorageError:
-                logger.exception("anonymous threads could not be adopted; a later request tries again")
+            except StorageError as error:
+                log_event(
+                    logger,
+                    logging.ERROR,
+                    "anonymous threads could not be adopted; a later request tries again",
+                    error,
+                    chatbot=chatbot,
+                )
                 left += 1
         left += _adopt_memories(memories(anonymous), memories(user))
         left += _drop(drop_summaries, anonymous)
@@ -78,8 +85,13 @@ def adopt_after_login(
 def _drop(drop_summaries: cabc.Callable[[str], None], anonymous: str) -> int:
     try:
         drop_summaries(anonymous)
-    except StorageError:
-        logger.exception("summaries of anonymous threads could not be dropped; a later request tries again")
+    except StorageError as error:
+        log_event(
+            logger,
+            logging.ERROR,
+            "summaries of anonymous threads could not be dropped; a later request tries again",
+            error,
+        )
         return 1
     return 0
 
@@ -89,8 +101,8 @@ def _adopt_memories(source: UserMemories | None, target: UserMemories | None) ->
         return 0
     try:
         source.move_to(target)
-    except StorageError:
-        logger.exception("anonymous memories could not be adopted; a later request tries again")
+    except StorageError as error:
+        log_event(logger, logging.ERROR, "anonymous memories could not be adopted; a later request tries again", error)
         return 1
     return 0
 

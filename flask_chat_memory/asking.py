@@ -10,6 +10,7 @@ import typing as t
 from .config import ChatbotSettings
 from .errors import RequestRefused
 from .errors import StorageError
+from .events import log_event
 from .following import answer_to
 from .following import Following
 from .live import INTERVAL
@@ -228,8 +229,14 @@ class Stored(Source):
             return None
         try:
             return self._summaries.holding(place, newer, self._before)
-        except StorageError:
-            logger.exception("a turn goes on without the summary of its thread")
+        except StorageError as error:
+            log_event(
+                logger,
+                logging.ERROR,
+                "a turn goes on without the summary of its thread",
+                error,
+                thread_id=place.thread_id,
+            )
             return None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import collections
 import collections.abc as cabc
 import itertools
 import logging
@@ -10,6 +9,7 @@ import typing as t
 
 import msgspec
 
+from .events import log_event
 from .message import ChatMessage
 from .plugins.rules import sequence_of
 from .redaction import RedactionFunction
@@ -112,7 +112,7 @@ class Condensation(msgspec.Struct, frozen=True, kw_only=True):
     def _redacted(self, text: str) -> str:
         redacted, counts = self.redact(text)
         if counts:
-            logger.info("taken out of a summary or before it: %s", dict(collections.Counter(counts)))
+            log_event(logger, logging.INFO, "text was redacted for a summary", places=sum(counts.values()))
         return redacted
 
 

@@ -41,6 +41,7 @@ DEFAULTS: dict[str, t.Any] = {
     "CHAT_MEMORY_USER_MEMORIES": 100,
     "CHAT_MEMORY_REDACTION": True,
     "CHAT_MEMORY_ON_LOGIN": "adopt",
+    "CHAT_MEMORY_PRIVACY": None,
     "CHAT_MEMORY_URL_PREFIX": "/chat-memory",
     "CHAT_MEMORY_PRELOAD": 50,
     "CHAT_MEMORY_MAX_MESSAGE_CHARS": 32_000,
@@ -92,6 +93,8 @@ class Settings(msgspec.Struct, frozen=True):
     :param purge_every: requests after which what is expired is deleted; None leaves that to the operator.
     :param user_memories: of one owner that are kept.
     :param redaction: regions whose phone numbers are redacted besides; None redacts nothing.
+    :param privacy: who may download and delete what is stored of them: users who are logged in, or all visitors; None
+        is nobody.
     :param preload: messages on a page load.
     :param max_message_chars: characters of a question.
     """
@@ -103,6 +106,7 @@ class Settings(msgspec.Struct, frozen=True):
     user_memories: int
     redaction: tuple[str, ...] | None
     on_login: t.Literal["adopt", "leave"]
+    privacy: t.Literal["users", "visitors"] | None
     url_prefix: str | None
     preload: int
     max_message_chars: int
@@ -172,6 +176,7 @@ def read_settings(config: cabc.MutableMapping[str, t.Any], registry: PluginRegis
         user_memories=_number(config, "CHAT_MEMORY_USER_MEMORIES", 1),
         redaction=read_redaction(config["CHAT_MEMORY_REDACTION"]),
         on_login=_choice(config, "CHAT_MEMORY_ON_LOGIN", ("adopt", "leave")),
+        privacy=_choice(config, "CHAT_MEMORY_PRIVACY", (None, "users", "visitors")),
         url_prefix=_read_url_prefix(config),
         preload=_number(config, "CHAT_MEMORY_PRELOAD", 1),
         max_message_chars=_number(config, "CHAT_MEMORY_MAX_MESSAGE_CHARS", 1),
@@ -260,7 +265,7 @@ def _typed(values: cabc.Mapping[str, t.Any], key: str, kind: type, default: t.An
     return value
 
 
-def _choice(config: cabc.Mapping[str, t.Any], key: str, allowed: tuple[str, ...], where: str = "") -> t.Any:
+def _choice(config: cabc.Mapping[str, t.Any], key: str, allowed: tuple[str | None, ...], where: str = "") -> t.Any:
     if config[key] not in allowed:
         name = f"{where}[{key!r}]" if where else key
         raise ConfigurationError(f"{name} is {config[key]!r}; allowed is {' or '.join(map(repr, allowed))}")

@@ -15,6 +15,7 @@ from .storage.choice import choose_storage
 from .storage.choice import StorageSettings
 from .storage.domains import domain_storage
 from .storage.domains import DomainStorage
+from .telemetry import traced
 
 
 class Documents:
@@ -75,5 +76,7 @@ class Documents:
             storage = next((storage for known, storage in self._instances if known == settings), None)
             if storage is None:
                 storage = settings.make(lambda options: resolve(app, options, self))
+                if storage is not settings.storage:
+                    storage = traced(storage)
                 self._instances.append((settings, storage))
             return storage

@@ -25,28 +25,30 @@ class UnknownThread(ChatMemoryError):
     """The owner has no thread of this id."""
 
 
-class _InvalidValue(ChatMemoryError, ValueError):
+class InvalidValue(ChatMemoryError, ValueError):
+    """A value cannot be stored; the path to it may be of a visitor's or a model's words."""
+
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
         self.path = path
         self.reason = reason
 
 
-class InvalidMessage(_InvalidValue):
+class InvalidMessage(InvalidValue):
     """A value cannot be part of a message.
 
     :param path: where the value stands, for example ``metadata.tags[2]``.
     """
 
 
-class InvalidDocument(_InvalidValue):
+class InvalidDocument(InvalidValue):
     """A value cannot be part of a document.
 
     :param path: where the value stands, for example ``document.tags[2]``.
     """
 
 
-class InvalidKnowledge(_InvalidValue):
+class InvalidKnowledge(InvalidValue):
     """A value cannot be part of a memory, a fact or an entry of the knowledge base.
 
     :param path: what is wrong, for example ``tags[2]``.

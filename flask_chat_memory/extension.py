@@ -18,7 +18,8 @@ from .config import Settings
 from .documents import Documents
 from .errors import ConfigurationError
 from .errors import MissingOwner
-from .forgetting import Forgetting
+from .health import Health
+from .health import SECONDS
 from .instances import PluginInstances
 from .instances import SettingsLoader
 from .opening import current_app
@@ -31,6 +32,7 @@ from .plugins.registry import PluginsAlter
 from .pointer import close_pointers
 from .pointer import forget_visitor
 from .pointer import Pointer
+from .privacy import Privacy
 from .purging import BackgroundPurge
 from .resolve import check
 from .retention import Retaining
@@ -46,9 +48,10 @@ from .web import register_web
 
 if t.TYPE_CHECKING:
     from .plugins.sql.schema import Schema
+    from .transfer.stores import Stores
 
 
-class ChatMemory(Opening, Accounts, Forgetting, Retaining):
+class ChatMemory(Opening, Accounts, Privacy, Retaining):
     """Gives the chatbots of an app a memory.
 
     One object serves any number of apps and keeps nothing of a request.
@@ -95,7 +98,7 @@ class ChatMemory(Opening, Accounts, Forgetting, Retaining):
             if chatbot.plugin and chatbot.history:
                 check(app, chatbot.plugin.options, documents)
         instances = PluginInstances(self.plugins, self._settings_loader, configured, documents)
-        self._states[app] = _State(settings, instances, documents)
+        self._states[app] = _State(settings, instances, documents, Health())
         app.extensions["chat_memory"] = self
         register_web(app, settings)
         app.cli.add_command(commands)
@@ -130,6 +133,19 @@ class ChatMemory(Opening, Accounts, Forgetting, Retaining):
         found += [schema for storage in self._state.documents.all(current_app()) for schema in storage.schemas()]
         return list({schema.identity: schema for schema in found}.values())
 
+    def health(self, seconds: float = SECONDS) -> dict[str, t.Any]:
+        """Ask every store for a sign of life, for the site's own health route; nothing is made, nobody is recognised.
+
+        :param seconds: after which a store that has not answered counts as down.
+        :return: ``{"ok", "stores"}``; a store has ``id``, ``serves`` (chatbots or domains of documents), ``ok``,
+            ``milliseconds`` and ``error``, the class of what went wrong.
+        """
+        state, app = self._state, current_app()
+        chatbots: dict[int, tuple[ChatMemoryPlugin, list[str]]] = {}
+        for name, plugin in self._server_plugins():
+            chatbots.setdefault(id(plugin), (plugin, []))[1].append(name)
+        return state.health.told([*chatbots.values(), *state.documents.in_use(app)], seconds)
+
     def storage(self, domain: str) -> DomainStorage:
         """Return where the documents of a domain are: ``learning``, ``settings``, ``site`` for the site's own, ...
 
@@ -137,13 +153,19 @@ class ChatMemory(Opening, Accounts, Forgetting, Retaining):
         """
         return self._state.documents.of_domain(current_app(), domain)
 
+    def current_owners(self) -> list[str]:
+        if not flask.has_request_context():
+            raise ConfigurationError("outside of a request, nobody visits; name the owner")
+        pointer = self._pointer(known_owner(self._owner_loader), next(iter(self.settings.chatbots)))
+        return [owner for owner in (pointer.owner, pointer.left_anonymous) if owner is not None]
+
     def _current_owner(self) -> str:
         if not flask.has_request_context():
             raise ConfigurationError("outside of a request, name the owner: user_memories(owner)")
-        owner = self._pointer(known_owner(self._owner_loader), next(iter(self.settings.chatbots))).owner
-        if owner is None:
+        owners = self.current_owners()
+        if not owners:
             raise MissingOwner("nothing was stored for this visitor yet, so nothing can be remembered")
-        return owner
+        return owners[0]
 
     def _announcer(self) -> Announcer:
         return Announcer(current_app())
@@ -180,6 +202,8 @@ class ChatMemory(Opening, Accounts, Forgetting, Retaining):
         return self._stores()
 
     def _stores(self) -> Stores:
+        from .transfer.stores import Stores
+
         documents = self._state.documents.in_use(current_app())
         storages = {domain: storage for storage, domains in documents for domain in domains}
         return Stores(dict(self._server_plugins()), storages)
@@ -203,6 +227,7 @@ class _State(msgspec.Struct, frozen=True):
     settings: Settings
     instances: PluginInstances
     documents: Documents
+    health: Health
 
 
 def _drop_at_logout(app: flask.Flask) -> None:

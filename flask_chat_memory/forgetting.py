@@ -1,4 +1,4 @@
-"""Forgets an owner: threads over all chatbots, and the documents of every domain."""
+"""Forgets an owner: threads over all chatbots, the documents of every domain, the name in the ledgers of usage."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ import collections.abc as cabc
 
 from .config import Settings
 from .errors import ConfigurationError
+from .plugins.abilities import CountsUsage
 from .plugins.abilities import PurgesThreads
+from .plugins.abilities import RestoresUsage
 from .plugins.base import ChatMemoryPlugin
+from .plugins.records import FORGOTTEN
 from .plugins.records import Scope
 from .signals import Announce
 from .signals import thread_deleted
 from .storage.domains import DomainStorage
 
 THREADS = "conversation"
+USAGE = "usage"
 
 
 class Forgetting(abc.ABC):
@@ -37,27 +41,48 @@ class Forgetting(abc.ABC):
     def _announcer(self) -> Announce:
         """Return what sends the signals of the current app."""
 
-    def forget(self, owner: str) -> dict[str, int]:
+    def forget(self, owner: str, *, dry_run: bool = False) -> dict[str, int]:
         """Delete all threads and documents of an owner; return how many of each domain.
 
-        The ledger of usage stays. All threads of all owners are gone through, so that nothing is missed that has
-        expired or is of a former chatbot: on a large site, do it in the background. It can be repeated.
+        The lines in the ledgers of usage become those of the owner ``forgotten``; they count as ``usage``. All threads
+        of all owners are gone through, so that nothing is missed that has expired or is of a former chatbot: on a large
+        site, do it in the background. Interrupted anywhere, it can be done again. A turn that is being answered
+        meanwhile is stopped, and its answer not stored; what that has cost is counted when it ends, in the owner's name
+        until they are forgotten once more.
 
+        :param dry_run: only count.
         :raises MissingOwner: without an owner.
-        :raises ConfigurationError: if a plugin cannot go through its threads; nothing is deleted.
+        :raises ConfigurationError: for the owner ``forgotten``, and if a plugin cannot go through its threads; nothing
+            is deleted.
         """
+        if owner == FORGOTTEN:
+            raise ConfigurationError(f"{FORGOTTEN!r} is no owner; it stands for all who were forgotten")
         domains = {domain: self.storage(domain) for domain, chosen in self.settings.storages.items() if chosen}
         owned = {domain: storage.of_owner(Scope(owner).owner) for domain, storage in domains.items()}
-        counts = {THREADS: 0}
+        counts = {THREADS: 0, USAGE: 0}
         for plugin, purging in self._purging():
             # All at first: a plugin need not bear that threads go while it goes through them.
             found = [(scope, thread.id) for scope, thread in purging.all_threads() if scope.owner == owner]
-            for scope, thread_id in found:
-                self._delete(plugin, scope, thread_id)
             counts[THREADS] += len(found)
+            for scope, thread_id in () if dry_run else found:
+                self._delete(plugin, scope, thread_id)
+            if isinstance(plugin, CountsUsage):
+                for scope in self._scopes(plugin, owner, {scope for scope, _ in found}):
+                    counts[USAGE] += len(plugin.list_usage(scope)) if dry_run else plugin.forget_usage(scope)
         for domain, storage in owned.items():
-            counts[domain] = counts.get(domain, 0) + storage.delete_all()
+            if not dry_run:
+                counts[domain] = counts.get(domain, 0) + storage.delete_all()
+            else:
+                # Of the domain of conversations, documents are threads, which were counted.
+                counts[domain] = max(counts.get(domain, 0), storage.count())
         return counts
+
+    def _scopes(self, plugin: object, owner: str, known: set[Scope]) -> list[Scope]:
+        """Return the scopes of an owner of which something may be counted, those of former chatbots included."""
+        counted = plugin.usage_scopes() if isinstance(plugin, RestoresUsage) else ()
+        configured = {Scope(owner, name) for name, other in self._server_plugins() if other is plugin}
+        found = known | configured | {scope for scope in counted if scope.owner == owner}
+        return sorted(found, key=lambda scope: scope.chatbot)
 
     def _delete(self, plugin: ChatMemoryPlugin, scope: Scope, thread_id: str) -> None:
         if plugin.delete_thread(scope, thread_id):

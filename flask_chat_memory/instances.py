@@ -16,11 +16,13 @@ from .config import PluginSettings
 from .documents import Documents
 from .errors import ConfigurationError
 from .errors import StorageError
+from .events import log_event
 from .plugins.base import ChatMemoryPlugin
 from .plugins.forks import rest_in_forks
 from .plugins.registry import PluginRegistry
 from .plugins.unreachable import unreachable
 from .resolve import resolve
+from .telemetry import traced
 
 logger = logging.getLogger(__name__)
 
@@ -78,14 +80,20 @@ class PluginInstances:
         except ConfigurationError as error:
             if str(error) not in self._warned:
                 self._warned.add(str(error))
-                logger.warning("chatbot %s keeps its history in the browser: %s", chatbot.name, error)
+                log_event(
+                    logger,
+                    logging.WARNING,
+                    "a chatbot keeps its history in the browser",
+                    error,
+                    chatbot=chatbot.name,
+                )
             return None
 
     def _instance(self, app: flask.Flask, settings: PluginSettings) -> ChatMemoryPlugin:
         with self.lock:
             plugin = next((plugin for known, plugin in self._instances if known == settings), None)
             if plugin is None:
-                plugin = settings.plugin(resolve(app, settings.options, self._documents))
+                plugin = traced(settings.plugin(resolve(app, settings.options, self._documents)))
                 _warn_of_workers(plugin)
                 self._instances.append((settings, plugin))
             return plugin
@@ -108,9 +116,11 @@ def _check_choice(loaded: object) -> None:
 def _warn_of_workers(plugin: ChatMemoryPlugin) -> None:
     workers = os.environ.get("WEB_CONCURRENCY", "")
     if not plugin.shared_by_processes and workers.isdecimal() and int(workers) > 1:
-        logger.warning(
-            "plugin %s keeps its threads in one process, but WEB_CONCURRENCY is %s: "
+        log_event(
+            logger,
+            logging.WARNING,
+            "WEB_CONCURRENCY is over 1, but the plugin keeps its threads in one process: "
             "a visitor's next request may meet another worker, which knows nothing of the conversation",
-            plugin.id,
-            workers,
+            plugin=plugin.id,
+            workers=int(workers),
         )

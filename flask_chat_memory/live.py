@@ -13,6 +13,7 @@ import weakref
 import msgspec
 
 from .errors import StorageError
+from .events import log_event
 from .message import ChatMessage
 from .message import timestamp
 from .place import Place
@@ -154,9 +155,11 @@ class LeaseKeeper:
         for plugin, renewed in by_plugin.values():
             try:
                 self._renew(plugin, renewed)
-            except Exception:
+            except Exception as error:
                 # Whatever a plugin does, the thread must go on for the turns of the others.
-                logger.exception("the leases of %d running turns could not be renewed", len(renewed))
+                log_event(
+                    logger, logging.ERROR, "the leases of running turns could not be renewed", error, turns=len(renewed)
+                )
 
     def _renew(self, plugin: t.Any, renewed: list[tuple[Leased, Renewal]]) -> None:
         unwanted = plugin.renew_turns([renewal for _, renewal in renewed], plugin.clock() + LEASE)
@@ -181,9 +184,9 @@ class LeaseKeeper:
 def _stop(turn: Leased) -> None:
     try:
         turn.stop()
-    except StorageError:
+    except StorageError as error:
         # The others are to stop, too.
-        logger.exception("the end of a running turn was not stored")
+        log_event(logger, logging.ERROR, "the end of a running turn was not stored", error)
 
 
 leases = LeaseKeeper()

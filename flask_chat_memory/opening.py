@@ -13,12 +13,14 @@ from .condensing import Condensation
 from .config import ChatbotSettings
 from .conversation import Conversation
 from .errors import ConfigurationError
+from .errors import MissingOwner
 from .errors import UnknownThread
 from .functions import SiteFunctions
 from .owner import known_owner
 from .owner import OwnerLoader
 from .plugins.abilities import CurrentThread
 from .plugins.base import ChatMemoryPlugin
+from .plugins.records import FORGOTTEN
 from .plugins.records import Scope
 from .pointer import Pointer
 from .provider import plain_function
@@ -109,6 +111,8 @@ class Opening(SiteFunctions, Remembering):
         plugin = self._plugin(settings)
         if plugin is None:
             raise ConfigurationError(f"chatbot {settings.name!r} keeps no history on the server; choose a plugin")
+        if owner == FORGOTTEN:
+            raise MissingOwner(f"{FORGOTTEN!r} is no owner; it stands for all who were forgotten")
         return settings, plugin, Scope(owner, settings.name)
 
     def _make_conversation(

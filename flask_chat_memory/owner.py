@@ -8,6 +8,7 @@ import flask
 
 from .errors import ConfigurationError
 from .errors import MissingOwner
+from .plugins.records import FORGOTTEN
 from .plugins.records import is_owner
 from .plugins.records import MAX_OWNER
 
@@ -45,6 +46,8 @@ def _checked(owner: object) -> str | None:
         raise ConfigurationError(f"the owner loader must return text or None, not {type(owner).__name__}")
     if not is_owner(owner):
         raise ConfigurationError(f"the owner loader must return text of 1 to {MAX_OWNER} characters without NUL")
+    if owner == FORGOTTEN:
+        raise ConfigurationError(f"the owner loader returned {FORGOTTEN!r}, which stands for all who were forgotten")
     if owner.startswith(ANONYMOUS):
         raise ConfigurationError(f"the owner loader returned an owner that begins with {ANONYMOUS!r}; those are ours")
     return owner

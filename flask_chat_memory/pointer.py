@@ -11,6 +11,7 @@ import flask
 
 from .errors import ChatMemoryError
 from .errors import RequestRefused
+from .events import log_event
 from .owner import ANONYMOUS
 
 logger = logging.getLogger(__name__)
@@ -157,7 +158,7 @@ class Pointer:
 
 
 def _refused() -> RequestRefused:
-    logger.error("the session cannot be written; set SECRET_KEY, or set up Flask-Session")
+    log_event(logger, logging.ERROR, "the session cannot be written; set SECRET_KEY, or set up Flask-Session")
     return RequestRefused(503, NO_SECRET_KEY)
 
 

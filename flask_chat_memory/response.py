@@ -10,6 +10,7 @@ import flask
 import msgspec
 
 from .errors import StorageError
+from .events import log_event
 from .message import ChatMessage
 
 logger = logging.getLogger(__name__)
@@ -68,16 +69,16 @@ def json_response(turn: Answered, stream: Stream) -> flask.Response:
     try:
         for _ in stream:
             pass
-        code, error = (502, FAILED) if turn.failed_before else (200, None)
-    except StorageError:
-        logger.exception("an answer was not stored")
-        code, error = 503, NOT_STORED
+        code, sentence = (502, FAILED) if turn.failed_before else (200, None)
+    except StorageError as error:
+        log_event(logger, logging.ERROR, "an answer was not stored", error, answer_id=turn.answer_id)
+        code, sentence = 503, NOT_STORED
     except Exception:
         # The turn has logged it.
-        code, error = 502, FAILED
+        code, sentence = 502, FAILED
     body = {"thread_id": turn.thread_id, "question_id": turn.question.id, "answer_id": turn.answer_id}
-    if error is not None:
-        body["error"] = error
+    if sentence is not None:
+        body["error"] = sentence
     else:
         answer = t.cast(ChatMessage, turn.answer)
         body |= {"role": "ai", "text": answer.text, "status": answer.status}
@@ -132,8 +133,8 @@ class EventStream:
                 yield _event({"error": FAILED})
             elif answer and answer.status in ("stopped", "partial"):
                 yield _event({"text": "", "status": answer.status})
-        except StorageError:
-            logger.exception("the answer was not stored")
+        except StorageError as error:
+            log_event(logger, logging.ERROR, "an answer was not stored", error, answer_id=self._turn.answer_id)
             yield _event({"error": NOT_STORED})
         except Exception:
             # The turn has logged it.
@@ -152,8 +153,8 @@ class EventStream:
         finally:
             try:
                 self._stream.close()
-            except StorageError:
-                logger.exception("the part of an answer was not stored")
+            except StorageError as error:
+                log_event(logger, logging.ERROR, "an answer was not stored", error, answer_id=self._turn.answer_id)
 
 
 def _event(data: dict[str, str]) -> bytes:

@@ -7,6 +7,8 @@ import typing as t
 
 import blinker
 
+from .events import log_event
+
 if t.TYPE_CHECKING:
     import flask
 
@@ -37,8 +39,8 @@ class Announcer:
         for receiver in signal.receivers_for(self._app):
             try:
                 receiver(self._app, **facts)
-            except Exception:
-                logger.exception("a receiver of the signal %s failed", signal.name)
+            except Exception as error:
+                log_event(logger, logging.ERROR, "a receiver of a signal failed", error, signal=signal.name)
 
 
 def nobody(signal: blinker.NamedSignal, **facts: object) -> None:

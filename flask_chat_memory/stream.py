@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import contextlib
 import logging
 import typing as t
 
+from .events import log_event
 from .values import clean
 
 logger = logging.getLogger(__name__)
@@ -15,6 +17,8 @@ class Ending(t.Protocol):
     """What a stream needs of a turn: to begin the answer, and the ways to end it, each with the text that came."""
 
     stopping: bool
+
+    def active(self) -> contextlib.AbstractContextManager[object]: ...
 
     def begin(self, texts: list[str]) -> None: ...
 
@@ -46,7 +50,8 @@ class AnswerStream:
         self._turn.begin(self._texts)
         self._heed_stop()
         try:
-            piece = next(self._pieces)
+            with self._turn.active():
+                piece = next(self._pieces)
             if not isinstance(piece, str):
                 raise TypeError(f"a provider yields str, not {type(piece).__name__}")
             # Of a subclass, as Markup is one, only the text counts.
@@ -91,5 +96,5 @@ def close_quietly(source: object) -> None:
         return
     try:
         close()
-    except Exception:
-        logger.exception("the source of an answer could not be closed")
+    except Exception as error:
+        log_event(logger, logging.ERROR, "the source of an answer could not be closed", error)

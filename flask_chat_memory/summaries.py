@@ -8,6 +8,7 @@ import logging
 from .claims import Claims
 from .errors import CorruptRecord
 from .errors import NewerFormat
+from .events import log_event
 from .message import ChatMessage
 from .place import Place
 from .plugins.records import Scope
@@ -39,8 +40,9 @@ class Summaries:
             return None if document is None else Summary.from_document(document)
         except NewerFormat:
             raise
-        except CorruptRecord:
-            logger.exception("a summary cannot be read; the next one takes its place")
+        except CorruptRecord as error:
+            message = "a summary cannot be read; the next one takes its place"
+            log_event(logger, logging.ERROR, message, error, thread_id=thread_id)
             return None
 
     def save(self, scope: Scope, summary: Summary) -> None:
@@ -89,7 +91,7 @@ class Summaries:
         else:
             holds = seen.id == summary.last_id
         if not holds:
-            logger.info("the summary of a thread no longer holds")
+            log_event(logger, logging.INFO, "a summary no longer holds", thread_id=place.thread_id)
             self.delete(place.scope, place.thread_id)
         return summary if holds else None
 

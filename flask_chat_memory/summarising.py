@@ -14,6 +14,7 @@ import msgspec
 from .claims import Claim
 from .claims import Claims
 from .condensing import Condensation
+from .events import log_event
 from .live import settle
 from .message import ChatMessage
 from .message import timestamp
@@ -93,14 +94,20 @@ class Summarising(msgspec.Struct, frozen=True, kw_only=True):
             target = functools.partial(self._make_quietly, place, least)
             # One that never ends must not keep the process alive; its claim ends by itself.
             threading.Thread(target=target, name=f"summary of turn {turn.id}", daemon=True).start()
-        except RuntimeError:
-            logger.exception("a thread is not summarised, for the process is ending")
+        except RuntimeError as error:
+            log_event(
+                logger,
+                logging.ERROR,
+                "a thread is not summarised, for the process is ending",
+                error,
+                thread_id=place.thread_id,
+            )
 
     def _make_quietly(self, place: Place, least: int) -> None:
         try:
             self.make(place, least)
-        except Exception:
-            logger.exception("a thread of chatbot %s was not summarised", place.scope.chatbot)
+        except Exception as error:
+            _log_failure(place, error)
 
     def _cover(self, place: Place, least: int, by_hand: bool) -> bool:
         """Cover the next part; tell whether that was done."""
@@ -118,13 +125,13 @@ class Summarising(msgspec.Struct, frozen=True, kw_only=True):
             return False
         try:
             summary = self._made(place, former, part)
-        except Exception:
+        except Exception as error:
             claims.fail(claim)
             if not place.plugin.has_thread(place.scope, place.thread_id):
                 claims.drop()
             if by_hand:
                 raise
-            logger.exception("a thread of chatbot %s was not summarised, attempt %d", place.scope.chatbot, claim.number)
+            _log_failure(place, error, attempt=claim.number)
             return False
         if self.summaries.load(place.scope, place.thread_id) != former:
             return False
@@ -193,3 +200,8 @@ def _asked_at(message: ChatMessage) -> dict[str, t.Any]:
 def _is_seen(place: Place, former: Summary | None, part: list[ChatMessage]) -> bool:
     found = _after(place, former, len(part))
     return [message.id for message in found] == [message.id for message in part]
+
+
+def _log_failure(place: Place, error: Exception, **facts: int) -> None:
+    where = {"chatbot": place.scope.chatbot, "thread_id": place.thread_id}
+    log_event(logger, logging.ERROR, "a thread was not summarised", error, **where, **facts)

@@ -11,6 +11,7 @@ import typing as t
 import msgspec
 
 from .errors import StorageError
+from .events import log_event
 from .place import Place
 from .plugins.abilities import DescribesThreads
 from .plugins.abilities import KeepsLiveTurns
@@ -54,8 +55,8 @@ class Titles(msgspec.Struct, frozen=True):
             return
         try:
             plugin.update_thread(place.scope, place.thread_id, title=title)
-        except StorageError:
-            logger.exception("the title of a thread was not stored")
+        except StorageError as error:
+            log_event(logger, logging.ERROR, "the title of a thread was not stored", error, thread_id=place.thread_id)
 
 
 def shortened(text: str, longest: int = LENGTH) -> str | None:
@@ -75,8 +76,14 @@ def _make_later(make: MakeTitle, place: Place, turn: Turn) -> None:
         return
     try:
         threading.Thread(target=_replace_title, args=(make, place, turn), name=f"title of turn {turn.id}").start()
-    except RuntimeError:
-        logger.exception("a thread has no title of its own, for the process is ending")
+    except RuntimeError as error:
+        log_event(
+            logger,
+            logging.ERROR,
+            "a thread has no title of its own, for the process is ending",
+            error,
+            thread_id=place.thread_id,
+        )
 
 
 def _replace_title(make: MakeTitle, place: Place, turn: Turn) -> None:
@@ -90,5 +97,12 @@ def _replace_title(make: MakeTitle, place: Place, turn: Turn) -> None:
         # A title that a person has given in the meantime stays.
         if thread is not None and thread.title == shortened(turn.text):
             plugin.update_thread(place.scope, place.thread_id, title=title)
-    except Exception:
-        logger.exception("the title function of chatbot %s failed", turn.chatbot)
+    except Exception as error:
+        log_event(
+            logger,
+            logging.ERROR,
+            "the title function of a chatbot failed",
+            error,
+            chatbot=turn.chatbot,
+            thread_id=place.thread_id,
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import contextlib
 import logging
 import threading
 import typing as t
@@ -12,6 +13,7 @@ import msgspec
 from .answering import Answering
 from .errors import InvalidMessage
 from .errors import StorageError
+from .events import log_event
 from .following import Following
 from .live import leases
 from .message import ChatMessage
@@ -31,6 +33,10 @@ from .signals import Announce
 from .signals import nobody
 from .signals import storage_unavailable
 from .signals import turn_finished
+from .telemetry import active_in
+from .telemetry import begin_turn
+from .telemetry import end_turn
+from .telemetry import fail_turn
 from .usage import Usage
 
 logger = logging.getLogger(__name__)
@@ -112,6 +118,8 @@ class Turn(Answering):
         self.afterwards: list[cabc.Callable[[Turn], None]] = []
         self.stopping = False
         self._ending = threading.Lock()
+        self._failure: str | None = None
+        self._span = None if self.repeated else begin_turn(chatbot, self.thread_id, id)
         if self.lease and not self.repeated:
             leases.hold(self)
 
@@ -169,6 +177,10 @@ class Turn(Answering):
         """Whether a reload is likely to go on reading the answer."""
         return self._finishes
 
+    def active(self) -> contextlib.AbstractContextManager[object]:
+        """Let what is traced in the block be part of the turn."""
+        return active_in(self._span)
+
     def begin(self, texts: list[str]) -> None:
         """Note that pieces of the answer are on their way: from now on, whoever passes them on ends the turn.
 
@@ -199,8 +211,10 @@ class Turn(Answering):
 
     def fail(self, error: BaseException | str, text: str = "") -> ChatMessage:
         """Store that the turn failed, with the text that came before; the error itself is logged, never stored."""
-        cause = error if isinstance(error, BaseException) else None
-        logger.error("turn %s failed (%s)", self.id, type(error).__name__ if cause else error, exc_info=cause)
+        cause = error if isinstance(error, BaseException) else RuntimeError(error)
+        where = {"chatbot": self.chatbot, "thread_id": self.thread_id, "turn_id": self.id}
+        log_event(logger, logging.ERROR, "a turn failed", cause, **where)
+        self._failure = type(cause).__name__
         return self._end(text, "failed")
 
     def leave(self, text: str = "") -> ChatMessage:
@@ -208,7 +222,7 @@ class Turn(Answering):
         return self._end(text, "stopped" if self.stopping else "partial")
 
     def _end(self, text: str, status: str) -> ChatMessage:
-        with self._ending:
+        with self._ending, self.active():
             if self.answer is None:
                 self.answer = self._answered(text, status)
             if not self._stored:
@@ -224,7 +238,8 @@ class Turn(Answering):
         """Store the answer; tell whether its thread was still there."""
         try:
             appended = place.end(self.id, t.cast(str, self.question.id), batch)
-        except StorageError:
+        except StorageError as error:
+            fail_turn(self._span, error)
             self._announce(storage_unavailable, owner=self.owner, chatbot=self.chatbot)
             raise
         finally:
@@ -238,6 +253,8 @@ class Turn(Answering):
 
     def _tell_end(self, answer: ChatMessage, stored: bool) -> None:
         calls = [call.usage for call in model_calls([*self.recorded, answer]) if call.usage is not None]
+        usage = Usage.sum(calls)
+        end_turn(self._span, answer.status, answer.model, usage, stored, self._failure)
         self._announce(
             turn_finished,
             owner=self.owner,
@@ -246,7 +263,7 @@ class Turn(Answering):
             turn_id=self.id,
             status=answer.status,
             model=answer.model,
-            usage=Usage.sum(calls),
+            usage=usage,
             seconds=self._clock() - self._begun_at,
             stored=stored,
         )
@@ -261,7 +278,7 @@ class Turn(Answering):
             return answer.replace(**{name: value for name, value in details.items() if value is not None})
         except InvalidMessage as error:
             # The text is worth more than what is said of it.
-            logger.warning("turn %s keeps neither model nor usage: %s", self.id, error)
+            log_event(logger, logging.WARNING, "an answer keeps neither model nor usage", error, turn_id=self.id)
             return answer
 
     def _stamped(self, message: ChatMessage, id: str) -> ChatMessage:

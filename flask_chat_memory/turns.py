@@ -16,6 +16,7 @@ from .config import Settings
 from .errors import ConfigurationError
 from .errors import RequestRefused
 from .errors import StorageError
+from .events import log_event
 from .knowledge.known import Known
 from .location import Located
 from .location import Location
@@ -119,11 +120,11 @@ class OwnTurns(Located):
         except StorageError as error:
             self._announce(storage_unavailable, owner=scope.owner, chatbot=self.chatbot)
             if self._settings.on_unavailable == "answer":
-                logger.exception("a turn goes on without its conversation")
+                log_event(logger, logging.ERROR, "a turn goes on without its conversation", error, chatbot=self.chatbot)
                 return self._unstored(asked, NOT_STORED_NOTICE)
             if not self._in_request:
                 raise
-            logger.exception("a turn was refused")
+            log_event(logger, logging.ERROR, "a turn was refused", error, chatbot=self.chatbot)
             raise RequestRefused(503, UNAVAILABLE) from error
         if self._in_request:
             watch(turn)

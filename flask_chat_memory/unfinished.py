@@ -7,7 +7,9 @@ import typing as t
 
 import flask
 
+from .errors import ChatMemoryError
 from .errors import StorageError
+from .events import log_event
 
 if t.TYPE_CHECKING:
     from .turn import Turn
@@ -28,7 +30,7 @@ def end_refused_turns(response: flask.Response) -> flask.Response:
     if response.status_code >= 400:
         for turn in flask.request.environ.get(_KEY, []):
             if turn.is_idle:
-                _fail(turn, f"the request was answered with {response.status_code}")
+                _fail(turn, ChatMemoryError(f"the request was answered with {response.status_code}"))
     return response
 
 
@@ -40,8 +42,8 @@ def end_failed_turns(error: BaseException | None) -> None:
             _fail(turn, error)
 
 
-def _fail(turn: Turn, error: Exception | str) -> None:
+def _fail(turn: Turn, error: Exception) -> None:
     try:
         turn.fail(error)
-    except StorageError:
-        logger.exception("the end of turn %s was not stored", turn.id)
+    except StorageError as failure:
+        log_event(logger, logging.ERROR, "the end of a turn was not stored", failure, turn_id=turn.id)

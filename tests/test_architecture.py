@@ -53,7 +53,7 @@ def test_plugins_storages_and_short_term_memories_know_no_flask(folder: str) -> 
 
 
 FLOORS = [
-    {"values", "errors", "signals", "usage", "fields", "message", "disk", "encryption", "redaction"},
+    {"values", "errors", "events", "signals", "usage", "fields", "message", "disk", "encryption", "redaction"},
     {"plugins", "short_term", "storage", "testing", "knowledge"},
     {
         "config",
@@ -69,6 +69,7 @@ FLOORS = [
         "response",
         "location",
         "running",
+        "telemetry",
         "transfer",
         "migrations",
         "claims",
@@ -89,8 +90,10 @@ FLOORS = [
         "forgetting",
         "retention",
         "purging",
+        "health",
         "owner",
         "pointer",
+        "privacy",
         "web",
         "cli",
         "opening",

@@ -106,7 +106,6 @@ def test_a_visitor_whom_nobody_knows_is_shown_nothing_and_gets_no_cookie(client:
     assert "<form" not in page.text
     assert client.post(PAGE, data={"text": "a"}).status_code == 200
     assert client.get("/memories/x").status_code == 404
-    assert client.post("/forget").status_code == 303
     assert client.post(f"{PAGE}/x/delete").status_code == 303
     assert client.get_cookie("session") is None
 
@@ -143,7 +142,7 @@ def test_nobody_reaches_what_is_anothers(app: flask.Flask, amber: FlaskClient) -
     assert other.get(path).status_code == 404
     assert send(other, path, text="stolen").status_code == 404
     assert send(other, f"{path}/delete").status_code == 303
-    send(other, "/forget")
+    send(other, "/my-data", "/my-data")
     assert remembered(app) == [memory]
 
 
@@ -152,7 +151,8 @@ def test_everything_is_forgotten(app: flask.Flask, amber: FlaskClient) -> None:
     other = app.test_client()
     log_in(other, "basil")
     ask(other, "Remember that I like lines")
-    assert send(amber, "/forget").location == PAGE
+    assert send(amber, "/my-data", "/my-data").location == "/my-data"
+    assert "is deleted" in amber.get("/my-data").text
     assert (remembered(app), shown(amber)) == ([], [])
     assert len(remembered(app, "user:basil")) == 1
     assert len(shown(other)) == 2
@@ -164,11 +164,11 @@ def test_to_ask_the_bot_to_forget_everything_deletes_nothing(app: flask.Flask, a
     assert len(remembered(app)) == 1
 
 
-@pytest.mark.parametrize("path", ["", "/{id}", "/{id}/delete", "/forget"])
+@pytest.mark.parametrize("path", ["", "/{id}", "/{id}/delete", "/my-data"])
 def test_a_post_without_the_token_changes_nothing(app: flask.Flask, amber: FlaskClient, path: str) -> None:
     send(amber, text="a")
     before = remembered(app)
-    path = path if path == "/forget" else PAGE + path.format(id=before[0].id)
+    path = path if path == "/my-data" else PAGE + path.format(id=before[0].id)
     assert amber.post(path, data={"text": "b", "category": "note"}).status_code in (303, 422)
     crossed = amber.post(path, data={"text": "b"}, headers={"Sec-Fetch-Site": "cross-site"})
     assert crossed.status_code == 403

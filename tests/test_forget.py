@@ -16,6 +16,7 @@ from flask_chat_memory import MissingOwner
 from flask_chat_memory import Scope
 from flask_chat_memory import signals
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
+from flask_chat_memory.plugins.records import FORGOTTEN
 from flask_chat_memory.storage.domains import FOLDERS
 from flask_chat_memory.storage.in_memory import InMemoryStorage
 from flask_chat_memory.testing import ManualClock
@@ -88,9 +89,13 @@ def test_all_of_an_owner_goes_and_nothing_of_another(tmp_path: pathlib.Path, set
         before = {owner: (threads_of(memory, owner), documents_of(memory, owner)) for owner in OTHERS}
         assert before[B] == (4, 6)
 
+        used = {"usage": 1 if settings["PLUGIN"] == "documents" else 2}
+        wanted = memory.forget(A, dry_run=True)
+        assert threads_of(memory, A) == 4
         counts = memory.forget(A)
+        assert wanted == counts
 
-        assert counts == {"conversation": 4, **dict.fromkeys((d for d in FOLDERS if d != "conversation"), 1)}
+        assert counts == {"conversation": 4, **used, **dict.fromkeys((d for d in FOLDERS if d != "conversation"), 1)}
         assert (threads_of(memory, A), documents_of(memory, A)) == (0, 0)
         assert {owner: (threads_of(memory, owner), documents_of(memory, owner)) for owner in OTHERS} == before
         assert memory.global_facts.list() == ["of nobody"]
@@ -127,9 +132,7 @@ def test_a_database_has_no_row_of_the_owner(tmp_path: pathlib.Path) -> None:
     with sqlite3.connect(tmp_path / "chat-memory.sqlite3") as database:
         dump = [line for line in database.iterdump() if "user:gone" in line or "user%3agone" in line]
     database.close()
-    # What answers have cost is kept: it is for the site's own accounts.
-    assert all('"chat_memory_usage"' in line for line in dump)
-    assert len([line for line in dump if '"chat_memory_usage"' in line]) <= 1
+    assert dump == []
 
 
 def test_an_answer_that_comes_later_revives_nothing(tmp_path: pathlib.Path) -> None:
@@ -155,6 +158,28 @@ def test_each_thread_is_told_of(tmp_path: pathlib.Path) -> None:
     assert told == [(A, turn.thread_id)]
 
 
+def test_what_answers_have_cost_is_kept_in_nobodys_name(tmp_path: pathlib.Path, settings: dict[str, t.Any]) -> None:
+    if settings["PLUGIN"] == "documents":
+        pytest.skip("the plugin counts no usage")
+    app, memory = make_site(tmp_path, **settings)
+    with app.app_context():
+        for owner in (A, B):
+            memory.start_conversation(owner, "support").turn("hi").finish("x", usage={"total_tokens": 7}, model="gpt")
+        memory.forget(A)
+        assert memory.usage(A) == []
+        assert memory.usage(FORGOTTEN) == memory.usage(B) != []
+
+
+def test_the_forgotten_are_nobody(tmp_path: pathlib.Path) -> None:
+    app, memory = make_site(tmp_path, PLUGIN="in_memory")
+    with app.app_context():
+        with pytest.raises(ConfigurationError, match="is no owner"):
+            memory.forget(FORGOTTEN)
+        for open_it in (memory.start_conversation, lambda owner: memory.open_conversation(owner, "x")):
+            with pytest.raises(MissingOwner, match="is no owner"):
+                open_it(FORGOTTEN)
+
+
 @pytest.mark.parametrize("owner", ["", None, 7, "x" * 256, "\0"])
 def test_nobody_is_forgotten(tmp_path: pathlib.Path, owner: t.Any) -> None:
     app, memory = make_site(tmp_path, PLUGIN="in_memory")
@@ -178,8 +203,8 @@ def test_a_plugin_that_cannot_go_through_its_threads_is_named_before_anything_is
 def test_history_in_the_browser_leaves_only_documents(tmp_path: pathlib.Path) -> None:
     app, memory = make_site(tmp_path, PLUGIN=None)
     with app.app_context():
-        assert memory.forget(A) == {"conversation": 0}
+        assert memory.forget(A) == {"conversation": 0, "usage": 0}
     app, memory = make_site(tmp_path, PLUGIN=None, STORAGES={"user_memory": "in_memory"})
     with app.app_context():
         memory.user_memories(A).add("x")
-        assert memory.forget(A) == {"conversation": 0, "user_memory": 1}
+        assert memory.forget(A) == {"conversation": 0, "usage": 0, "user_memory": 1}

@@ -102,7 +102,7 @@ def test_one_extension_keeps_nothing_of_the_visitor_before(new_site: MakeSite) -
         assert browser.texts() == [f"by {name}", f"You said: by {name}"] * 2
 
 
-@pytest.mark.parametrize("owner", ["anon:abc", "", 7, b"user:1"])
+@pytest.mark.parametrize("owner", ["anon:abc", "forgotten", "", 7, b"user:1"])
 def test_the_owner_loader_must_return_what_can_be_an_owner(new_site: MakeSite, owner: t.Any) -> None:
     site = new_site(extension={"owner_loader": lambda: owner})
     with site.app.test_request_context("/"), pytest.raises(ConfigurationError, match="owner loader"):

@@ -86,6 +86,8 @@ BY_SCOPE: dict[str, Call] = {
     "list_threads": lambda plugin, scope, _id: plugin.list_threads(scope),
     "search_messages": lambda plugin, scope, _id: plugin.search_messages(scope, "question"),
     "list_usage": lambda plugin, scope, _id: plugin.list_usage(scope),
+    # Twice, for a stranger has a ledger, too, by now.
+    "forget_usage": lambda plugin, scope, _id: plugin.forget_usage(scope) and plugin.forget_usage(scope),
     "restore_usage": lambda plugin, scope, _id: plugin.restore_usage(scope, [DAY]),
     "move_threads": lambda plugin, scope, _id: plugin.move_threads(scope, Scope("user:11")),
 }

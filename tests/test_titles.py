@@ -186,7 +186,7 @@ def test_what_the_function_raises_is_logged_and_changes_nothing(site: Site, capl
     wait_for_titles()
     assert turn.answer is not None and turn.answer.status == "complete"
     assert title_of(site, conversation) == "hello"
-    assert "the title function of chatbot default failed" in caplog.text
+    assert "the title function of a chatbot failed chatbot=default" in caplog.text
 
 
 @pytest.mark.parametrize("made", [None, "", "  ", 7])

@@ -24,6 +24,7 @@ CALLS: dict[str, cabc.Callable[[t.Any], object]] = {
     "search": lambda plugin: plugin.search_messages(OWNER, "text"),
     "live": lambda plugin: plugin.live_turns(OWNER, THREAD),
     "list": lambda plugin: plugin.list_threads(OWNER),
+    "ping": lambda plugin: plugin.ping(),
     "usage": lambda plugin: plugin.list_usage(OWNER),
 }
 

@@ -9,7 +9,8 @@ import typing as t
 import click
 
 COMMANDS = (
-    "plugins", "doctor", "threads", "show", "stats", "purge", "reset", "export", "import", "copy", "rewrap", "upgrade",
+    "plugins", "doctor", "threads", "show", "stats", "purge", "reset", "forget", "export", "import", "copy", "rewrap",
+    "upgrade",
 )  # fmt: skip
 """In the order of their help. Each has a module of its name, with ``_`` after a keyword of Python."""
 

@@ -7,6 +7,7 @@ import logging
 import typing as t
 
 from ..errors import StorageError
+from ..events import log_event
 from ..storage.domains import DomainStorage
 from .block import knowledge_block
 from .facts import GlobalFacts
@@ -45,6 +46,6 @@ class Known:
 def _readable(read: cabc.Callable[[], list[T]]) -> list[T]:
     try:
         return read()
-    except StorageError:
-        logger.exception("a turn goes on without what is known")
+    except StorageError as error:
+        log_event(logger, logging.ERROR, "a turn goes on without what is known", error)
         return []

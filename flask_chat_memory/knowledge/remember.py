@@ -9,6 +9,7 @@ import typing as t
 
 from ..errors import InvalidKnowledge
 from ..errors import StorageError
+from ..events import log_event
 from .guard import Guard
 from .user_memory import CATEGORIES
 from .user_memory import MAX_TEXT
@@ -88,8 +89,8 @@ class RememberTool:
             return self._remember(_read(arguments))
         except InvalidKnowledge as error:
             return f"Not remembered: {error}."
-        except StorageError:
-            logger.exception("a memory could not be stored")
+        except StorageError as error:
+            log_event(logger, logging.ERROR, "a memory could not be stored", error)
             return "Not remembered: memories cannot be stored just now."
 
     def _remember(self, given: cabc.Mapping[str, t.Any]) -> str:

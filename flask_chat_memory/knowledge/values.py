@@ -7,6 +7,7 @@ import logging
 
 from ..errors import CorruptRecord
 from ..errors import InvalidKnowledge
+from ..events import log_event
 from ..plugins.folding import fold
 from ..storage.domains import DomainStorage
 from ..storage.rules import Document
@@ -74,8 +75,8 @@ def readable(storage: DomainStorage, pattern: str = "*") -> list[tuple[str, Docu
 def _load(storage: DomainStorage, name: str) -> Document | None:
     try:
         return storage.load(name)
-    except CorruptRecord:
-        logger.exception("a document cannot be read; it is left out and stays as it is")
+    except CorruptRecord as error:
+        log_event(logger, logging.ERROR, "a document cannot be read; it is left out and stays as it is", error)
         return None
 
 

@@ -149,6 +149,13 @@ class ChatMemoryPlugin(abc.ABC):
             self.save_messages(scope, thread_id, trim(stored + batch, self.options.max_messages))
             return Appended(thread_id, sequence)
 
+    def ping(self) -> None:
+        """Ask the store for a sign of life; nothing is made that is not there yet, be it a table, a file or a folder.
+
+        :raises StorageError: if the store fails.
+        """
+        self.has_thread(Scope("nobody"), "none")
+
     def clear_messages(self, scope: Scope, thread_id: str) -> None:
         """Remove the messages of the thread and keep its id; nothing happens to an unknown thread."""
         with self.lock:

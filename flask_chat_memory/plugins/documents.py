@@ -12,6 +12,7 @@ import typing as t
 from ..errors import ConfigurationError
 from ..storage.base import Storage
 from ..storage.choice import choose_storage
+from ..storage.domains import StorageErrors
 from .base import Clock
 from .documents_.threads import DocumentThreads
 from .options import Option
@@ -74,6 +75,10 @@ class DocumentsPlugin(WholeThreadsPlugin):
 
     def schemas(self) -> tuple[Schema, ...]:
         return self._storage.schemas()
+
+    def ping(self) -> None:
+        with StorageErrors():
+            self._storage.ping()
 
     def close(self) -> None:
         if not isinstance(self.options.storage, Storage):

@@ -161,6 +161,9 @@ class EncryptedPlugin(Wrapping):
     def schemas(self) -> tuple[Schema, ...]:
         return self._wrapped.schemas()
 
+    def ping(self) -> None:
+        self._wrapped.ping()
+
     def close(self) -> None:
         self._wrapped.close()
 

@@ -87,3 +87,6 @@ class InMemoryThreads(Threads):
 
     def keep_ledger(self, scope: Scope, ledger: AnswersLedger) -> None:
         self._ledgers[scope] = ledger
+
+    def drop_ledger(self, scope: Scope) -> None:
+        self._ledgers.pop(scope, None)

@@ -15,6 +15,8 @@ from .lines import Lines
 from .lines import ONE_LINE
 
 MAX_OWNER = 255
+FORGOTTEN = "forgotten"
+"""Stands in ledgers for all owners who were forgotten; nobody else can be called so."""
 MAX_CHATBOT = 64
 
 

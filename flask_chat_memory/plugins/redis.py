@@ -136,6 +136,9 @@ class RedisPlugin(RedisLines, RedisTurns, RedisMarks, RedisRestoring, MovesThrea
     def examine_store(self) -> StoreReport:
         return self._server.examine()
 
+    def ping(self) -> None:
+        self._server.ping(self._prefix)
+
     def close(self) -> None:
         self._server.close()
 

@@ -10,6 +10,7 @@ import typing as t
 
 from ..errors import ConfigurationError
 from ..errors import UnknownPlugin
+from ..events import log_event
 from .base import ChatMemoryPlugin
 from .importing import import_named
 from .importing import is_path
@@ -90,8 +91,8 @@ class PluginRegistry:
                     plugin = _load(id)
                 except ConfigurationError:
                     continue
-                except Exception:
-                    logger.exception("the installed plugin %s cannot be loaded", id)
+                except Exception as error:
+                    log_event(logger, logging.ERROR, "an installed plugin cannot be loaded", error, plugin=id)
                     continue
                 found.setdefault(id, PluginDefinition(id, plugin.label, plugin.description, plugin))
             if self._alter:

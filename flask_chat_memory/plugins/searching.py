@@ -7,6 +7,7 @@ import logging
 import typing as t
 
 from ..errors import CorruptRecord
+from ..events import log_event
 from ..message import ChatMessage
 from ..values import clean
 from .folding import fold
@@ -61,7 +62,13 @@ def search_by_reading(plugin: Readable, scope: Scope, text: str, limit: int | No
                     if len(found) == limit:
                         return Search(found, complete)
         except CorruptRecord as error:
-            logger.error("a thread is searched only in part: %s", error)
+            log_event(
+                logger,
+                logging.ERROR,
+                "a thread is searched only in part",
+                error,
+                thread_id=thread.id,
+            )
             complete = False
     return Search(found, complete)
 

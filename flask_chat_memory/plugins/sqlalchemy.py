@@ -200,6 +200,9 @@ class SQLAlchemyPlugin(
     def schemas(self) -> tuple[Schema, ...]:
         return (self._database.schema,)
 
+    def ping(self) -> None:
+        self._database.ping()
+
     def close(self) -> None:
         self._database.close()
 

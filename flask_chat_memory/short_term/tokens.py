@@ -9,6 +9,7 @@ import typing as t
 
 import msgspec
 
+from ..events import log_event
 from ..message import ChatMessage
 from .base import Prompt
 from .base import ShortTermMemory
@@ -91,10 +92,12 @@ class Tokens(ShortTermMemory):
         dropped = 0 if is_all else max(turns - seen, 0)
         budget = msgspec.structs.replace(budget, history=self._tokens(shown, factor), turns=turns, dropped=dropped)
         if budget.left < 0:
-            logger.warning(
-                "the question of turn %s is sent although it needs %d tokens more than there is room for",
-                prompt.question.turn,
-                -budget.left,
+            log_event(
+                logger,
+                logging.WARNING,
+                "a question is sent although there is no room for it",
+                turn_id=prompt.question.turn,
+                tokens_over=-budget.left,
             )
         return View(shown, budget, summary, lambda messages: self._tokens(messages, factor))
 

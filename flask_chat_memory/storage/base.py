@@ -160,6 +160,13 @@ class Storage(abc.ABC):
         """Return what there is to know of the tables in which the documents are; none without tables."""
         return ()
 
+    def ping(self) -> None:
+        """Ask the store for a sign of life; nothing is made that is not there yet, be it a table, a file or a folder.
+
+        :raises StorageError: if the store fails.
+        """
+        self.exists("none")
+
     def close(self) -> None:  # noqa: B027 (a storage without resources has nothing to do)
         """Give back what the storage opened; what the site handed in stays open."""
 

@@ -73,37 +73,37 @@ class DomainStorage(Storage):
 
     def save(self, name: str, document: cabc.Mapping[str, t.Any]) -> None:
         key, document = self._key(name), plain_document(document)
-        with _Errors():
+        with StorageErrors():
             self._storage.save(key, document)
 
     def create(self, name: str, document: cabc.Mapping[str, t.Any]) -> bool:
         key, document = self._key(name), plain_document(document)
-        with _Errors():
+        with StorageErrors():
             if key in self._expired(key):
                 self._storage.clean_up(self._oldest, key)
             return bool(self._storage.create(key, document))
 
     def load(self, name: str) -> Document | None:
         key = self._key(name)
-        with _Errors():
+        with StorageErrors():
             document = None if key in self._expired(key) else self._storage.load(key)
         return None if document is None else _checked(document, key)
 
     def delete(self, name: str) -> bool:
         key = self._key(name)
-        with _Errors():
+        with StorageErrors():
             was_there = key not in self._expired(key)
             return bool(self._storage.delete(key)) and was_there
 
     def list(self, pattern: str = "*") -> builtins.list[str]:
         keys = self._keys_for(pattern)
-        with _Errors():
+        with StorageErrors():
             found = set(self._storage.list(keys)) - self._expired(keys)
         return matching(self._names(found), pattern)
 
     def load_all(self, pattern: str = "*") -> builtins.list[tuple[str, Document]]:
         keys = self._keys_for(pattern)
-        with _Errors():
+        with StorageErrors():
             expired = self._expired(keys)
             found = {key: document for key, document in self._storage.load_all(keys) if key not in expired}
         names = self._names(found)
@@ -111,12 +111,12 @@ class DomainStorage(Storage):
 
     def exists(self, name: str) -> bool:
         key = self._key(name)
-        with _Errors():
+        with StorageErrors():
             return key not in self._expired(key) and bool(self._storage.exists(key))
 
     def clean_up(self, before: float, pattern: str = "*") -> int:
         keys = [self._key(name) for name in self.list(pattern)]
-        with _Errors():
+        with StorageErrors():
             # A key of ours holds neither sign of a pattern.
             return sum(self._storage.clean_up(before, key) for key in keys)
 
@@ -127,20 +127,29 @@ class DomainStorage(Storage):
         """Remove the documents in the folder that are older than they may be; return how many."""
         if self._retention is None:
             return 0
-        with _Errors():
+        with StorageErrors():
             return int(self._storage.clean_up(self._oldest, f"{self._folder}/*"))
 
     def count_expired(self) -> int:
         """Return how many documents a purge would remove."""
-        with _Errors():
+        with StorageErrors():
             return len(self._expired(f"{self._folder}/*"))
 
     def delete_all(self) -> int:
         """Remove every document in the folder, also those whose names cannot be listed; return how many."""
-        with _Errors():
+        with StorageErrors():
             return sum(
                 bool(self._storage.delete(key)) for key in builtins.list(self._storage.list(f"{self._folder}/*"))
             )
+
+    def count(self) -> int:
+        """Return how many documents are in the folder, also those whose names cannot be listed."""
+        with StorageErrors():
+            return len(builtins.list(self._storage.list(f"{self._folder}/*")))
+
+    def ping(self) -> None:
+        with StorageErrors():
+            self._storage.ping()
 
     def is_name(self, name: object) -> t.TypeGuard[str]:
         """Tell whether a value, which a client may have sent, can be the name of a document here."""
@@ -255,7 +264,7 @@ class WholeKeys(DomainStorage):
         return {key: key for key in keys}
 
 
-class _Errors:
+class StorageErrors:
     """Raises StorageError for what the site's own storage raises; the text may quote what a visitor wrote."""
 
     def __enter__(self) -> None: ...

@@ -149,6 +149,9 @@ class EncryptedStorage(Storage):
     def schemas(self) -> tuple[Schema, ...]:
         return self._storage.schemas()
 
+    def ping(self) -> None:
+        self._storage.ping()
+
     def close(self) -> None:
         if self._is_own:
             self._storage.close()

@@ -110,6 +110,9 @@ class RedisStorage(BuiltInStorage):
     def examine_store(self) -> StoreReport:
         return self._server.examine()
 
+    def ping(self) -> None:
+        self._server.ping(self._prefix)
+
     def close(self) -> None:
         self._server.close()
 

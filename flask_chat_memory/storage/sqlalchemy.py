@@ -130,5 +130,8 @@ class SQLAlchemyStorage(BuiltInStorage):
     def schemas(self) -> tuple[Schema, ...]:
         return (self._database.schema,)
 
+    def ping(self) -> None:
+        self._database.ping()
+
     def close(self) -> None:
         self._database.close()

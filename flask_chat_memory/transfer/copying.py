@@ -9,6 +9,7 @@ import logging
 import typing as t
 
 from ..errors import CorruptRecord
+from ..events import log_event
 from ..message import ChatMessage
 from ..plugins.abilities import PurgesThreads
 from ..plugins.abilities import RestoresUsage
@@ -112,7 +113,7 @@ class Copy:
         except ThreadChanged:
             return "changed", 0
         except CorruptRecord as error:
-            logger.error("a thread is not copied: %s", error)
+            log_event(logger, logging.ERROR, "a thread is not copied", error)
             return "unreadable", 0
 
     def _verified(self, target: ChatMemoryPlugin, counted: _Counted, outcome: str) -> str:
@@ -127,7 +128,7 @@ class Copy:
             # It only looked the same.
             movable(target).restore_thread(scope, counted.whole, counted)
             outcome = "written"
-        logger.error("a thread is not the same after it was copied")
+        log_event(logger, logging.ERROR, "a thread is not the same after it was copied")
         return "different"
 
     def _clear_out(self, source: ChatMemoryPlugin, target: ChatMemoryPlugin) -> cabc.Iterator[Scope]:
@@ -150,7 +151,7 @@ class Copy:
                 days = source.list_usage(scope)
                 outcomes = restore_usage(target, scope, days, write=self._write)
             except CorruptRecord as error:
-                logger.error("a ledger is not copied: %s", error)
+                log_event(logger, logging.ERROR, "a ledger is not copied", error)
                 self.counts["usage", "unreadable"] += 1
                 continue
             self.counts.update(("usage", outcome) for outcome in outcomes)
@@ -165,7 +166,7 @@ class Copy:
                 return "different"
             return outcome
         except CorruptRecord as error:
-            logger.error("a document is not copied: %s", error)
+            log_event(logger, logging.ERROR, "a document is not copied", error)
             return "unreadable"
 
 

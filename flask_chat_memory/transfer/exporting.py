@@ -6,6 +6,7 @@ import collections.abc as cabc
 import logging
 
 from ..errors import CorruptRecord
+from ..events import log_event
 from ..message import timestamp
 from ..plugins.abilities import CountsUsage
 from ..plugins.abilities import ListsThreads
@@ -120,10 +121,10 @@ class Export:
             except ThreadChanged:
                 continue
             except CorruptRecord as error:
-                logger.error("a thread is not exported: %s", error)
+                log_event(logger, logging.ERROR, "a thread is not exported", error, thread_id=thread_id)
                 self.unreadable += 1
                 return
-        logger.error("a thread is not exported: it changes all the time")
+        log_event(logger, logging.ERROR, "a thread is not exported, for it changes all the time", thread_id=thread_id)
         self.unreadable += 1
 
     def _ledgers_of(self, plugin: ChatMemoryPlugin) -> cabc.Iterator[Scope]:
@@ -138,7 +139,7 @@ class Export:
         try:
             days = plugin.list_usage(scope)
         except CorruptRecord as error:
-            logger.error("a ledger is not exported: %s", error)
+            log_event(logger, logging.ERROR, "a ledger is not exported", error)
             self.unreadable += 1
             return
         for day in days:
@@ -150,7 +151,7 @@ class Export:
             try:
                 document = storage.load(key)
             except CorruptRecord as error:
-                logger.error("a document is not exported: %s", error)
+                log_event(logger, logging.ERROR, "a document is not exported", error)
                 self.unreadable += 1
                 continue
             if document is not None:

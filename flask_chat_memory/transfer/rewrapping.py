@@ -7,6 +7,7 @@ import collections.abc as cabc
 import logging
 
 from ..errors import CorruptRecord
+from ..events import log_event
 from ..plugins.encrypted import EncryptedPlugin
 from ..plugins.encrypted_.restoring import OpenedMessages
 from ..plugins.encrypted_.restoring import SealedMessages
@@ -55,7 +56,7 @@ class Rewrap:
                 except ThreadChanged:
                     outcome = "changed"
                 except CorruptRecord as error:
-                    logger.error("a thread is not rewrapped: %s", error)
+                    log_event(logger, logging.ERROR, "a thread is not rewrapped", error)
                     outcome = "unreadable"
                 if outcome != "changed":
                     break
@@ -97,6 +98,6 @@ class Rewrap:
                 if not storage.exists(key):
                     return None
         except CorruptRecord as error:
-            logger.error("a document is not rewrapped: %s", error)
+            log_event(logger, logging.ERROR, "a document is not rewrapped", error)
             return "unreadable"
         return "changed"

@@ -18,4 +18,4 @@ def register_web(app: flask.Flask, settings: Settings) -> None:
     """Add the template functions, and the routes unless the site wants none."""
     add_template_functions(app)
     if settings.url_prefix is not None:
-        app.register_blueprint(make_blueprint(settings.url_prefix))
+        app.register_blueprint(make_blueprint(settings.url_prefix, settings.privacy is not None))

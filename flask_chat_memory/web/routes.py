@@ -12,6 +12,7 @@ from werkzeug.exceptions import HTTPException
 
 from ..errors import ChatMemoryError
 from ..errors import RequestRefused
+from ..events import log_event
 from ..provider import run
 from ..question import client_key
 from ..question import NOT_TOLD
@@ -19,6 +20,7 @@ from ..question import shown_thread
 from ..response import keep_private
 from . import feedback
 from . import lines
+from . import privacy
 from . import search
 from . import threads
 from .current import chat_memory
@@ -39,8 +41,11 @@ TOKEN_HEADER = "Chat-Memory-Token"
 UNAVAILABLE = "The chat is not available just now. Please try again later."
 
 
-def make_blueprint(url_prefix: str) -> flask.Blueprint:
-    """Make the routes of one app: made anew for each, for the prefix comes from its configuration."""
+def make_blueprint(url_prefix: str, with_privacy: bool) -> flask.Blueprint:
+    """Make the routes of one app: made anew for each, for the prefix comes from its configuration.
+
+    :param with_privacy: visitors may get and delete what is stored of them.
+    """
     blueprint = flask.Blueprint(
         BLUEPRINT,
         __name__,
@@ -62,6 +67,8 @@ def make_blueprint(url_prefix: str) -> flask.Blueprint:
     blueprint.add_url_rule("/<chatbot>/resume", view_func=resume)
     for part in (threads, lines, search, feedback):
         part.add_routes(blueprint)
+    if with_privacy:
+        privacy.add_routes(blueprint)
     return blueprint
 
 
@@ -139,7 +146,7 @@ def _refused(error: HTTPException) -> tuple[flask.Response, int]:
 
 
 def _failed(error: ChatMemoryError) -> tuple[flask.Response, int]:
-    logger.error("a request was not answered: %s", error, exc_info=error)
+    log_event(logger, logging.ERROR, "a request was not answered", error, endpoint=flask.request.endpoint)
     return flask.jsonify(error=UNAVAILABLE), 503
 
 

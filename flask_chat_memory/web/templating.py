@@ -14,6 +14,7 @@ from ..conversation import Conversation
 from ..errors import ConfigurationError
 from ..errors import MissingOwner
 from ..errors import StorageError
+from ..events import log_event
 from ..history import Page
 from ..response import keep_private
 from .current import chat_memory
@@ -102,7 +103,12 @@ def _warn_without_provider(conversation: Conversation) -> None:
     warned: set[str] = flask.current_app.extensions.setdefault("chat_memory_without_provider", set())
     if not conversation.has_provider and conversation.chatbot not in warned:
         warned.add(conversation.chatbot)
-        logger.warning("chatbot %s has no provider: its questions will be answered with 503", conversation.chatbot)
+        log_event(
+            logger,
+            logging.WARNING,
+            "a chatbot has no provider: its questions will be answered with 503",
+            chatbot=conversation.chatbot,
+        )
 
 
 def chat_history(chatbot: str | None = None, limit: int | None = None) -> list[ShownMessage]:
@@ -120,8 +126,8 @@ def _page(conversation: Conversation, limit: int) -> tuple[Page, bool]:
     flask.after_this_request(keep_private)
     try:
         return conversation.page(limit), False
-    except (StorageError, MissingOwner):
-        logger.exception("a page is shown without its history")
+    except (StorageError, MissingOwner) as error:
+        log_event(logger, logging.ERROR, "a page is shown without its history", error, chatbot=conversation.chatbot)
         return Page(), True
 
 

@@ -42,7 +42,22 @@ def test_a_memory_is_seen_changed_and_deleted(visit: cabc.Callable[..., Visit], 
 
         page.get_by_role("button", name="Delete “I write with blue ink”").click()
         expect(page.get_by_role("listitem")).to_have_count(1)
-        page.get_by_role("button", name="Forget everything").click()
-        expect(page.get_by_text("Nothing yet")).to_be_visible()
+
+        page.get_by_role("link", name="Download or delete all of your data").click()
+        assert Axe().run(page).response["violations"] == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        with page.expect_download() as download:
+            page.get_by_role("link", name="A page to read").click()
+        exported = tmp_path / "my-data.html"
+        download.value.save_as(exported)
+        page.get_by_role("button", name="Delete everything").click()
+        expect(page.get_by_role("status")).to_have_text("Everything that was stored of you is deleted.")
+
+        assert page.context.browser is not None
+        with page.context.browser.new_page(viewport={"width": 390, "height": 800}) as file:
+            file.goto(exported.as_uri())
+            expect(file.locator("pre", has_text="Remember that I write with green ink").first).to_be_visible()
+            assert file.evaluate("document.documentElement.scrollWidth") <= 390
+            assert Axe().run(file).response["violations"] == []
     finally:
         served.close()

@@ -23,3 +23,10 @@ class CountsUsage(abc.ABC):
 
         :param since: the first day; ``until`` is the last one.
         """
+
+    @abc.abstractmethod
+    def forget_usage(self, scope: Scope) -> int:
+        """Add the ledger of a scope to that of the owner ``forgotten``, and remove it; return how many lines it had.
+
+        Interrupted anywhere and done again, every line is added once.
+        """

@@ -99,6 +99,9 @@ class DocumentThreads(Threads):
     def keep_ledger(self, scope: Scope, ledger: AnswersLedger) -> None:
         self._documents.save(_ledger_key(scope), msgspec.to_builtins(ledger))
 
+    def drop_ledger(self, scope: Scope) -> None:
+        self._documents.delete(_ledger_key(scope))
+
     def ledger_scopes(self) -> list[Scope]:
         scopes = []
         for key in self._documents.list(f"{LEDGERS}/{OWNER}*"):

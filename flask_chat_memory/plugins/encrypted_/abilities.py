@@ -114,6 +114,9 @@ class WithUsage(Wrapping, CountsUsage):
     def list_usage(self, scope: Scope, *, since: dt.date | None = None, until: dt.date | None = None) -> list[UsageDay]:
         return t.cast("list[UsageDay]", self._wrapped.list_usage(scope, since=since, until=until))
 
+    def forget_usage(self, scope: Scope) -> int:
+        return t.cast(int, self._wrapped.forget_usage(scope))
+
 
 ABILITIES: dict[type, tuple[type, ...]] = {
     WithCurrentThread: (CurrentThread,),

@@ -8,6 +8,7 @@ import typing as t
 import msgspec
 
 from ...errors import DecryptionFailed
+from ...events import log_event
 from ...message import ChatMessage
 from ...values import clean
 from ..abilities import ChangeLines
@@ -73,7 +74,7 @@ class WithMarks(Wrapping, MarksMessages):
         try:
             comment = self._sealing.open_text(mark.comment, "comment", scope, *place)
         except DecryptionFailed as error:
-            logger.error("a mark is shown without its comment: %s", error)
+            log_event(logger, logging.ERROR, "a mark is shown without its comment", error)
             comment = None
         return msgspec.structs.replace(mark, comment=comment)
 

@@ -12,6 +12,7 @@ import msgspec
 from ...encryption import Cipher
 from ...encryption import place_of
 from ...errors import DecryptionFailed
+from ...events import log_event
 from ...message import ChatMessage
 from ..abilities import Reseals
 from ..records import LiveTurn
@@ -83,7 +84,14 @@ class Sealing:
         try:
             text = self.open_text(live.text, "live", scope, thread_id, live.turn)
         except DecryptionFailed as error:
-            logger.error("the text is lost: %s", error)
+            log_event(
+                logger,
+                logging.ERROR,
+                "the text of a running turn is lost",
+                error,
+                thread_id=thread_id,
+                turn_id=live.turn,
+            )
             text = ""
         return msgspec.structs.replace(live, text=text)
 

@@ -9,6 +9,7 @@ import typing as t
 import msgspec
 
 from ...errors import DecryptionFailed
+from ...events import log_event
 from ..abilities import DescribesThreads
 from ..abilities import ListsThreads
 from ..abilities import PurgesThreads
@@ -41,7 +42,13 @@ class WithLists(Wrapping, ListsThreads):
         try:
             return self._sealing.open_thread(scope, thread)
         except DecryptionFailed as error:
-            logger.error("a thread is listed without its title: %s", error)
+            log_event(
+                logger,
+                logging.ERROR,
+                "a thread is listed without its title",
+                error,
+                thread_id=thread.id,
+            )
             return msgspec.structs.replace(thread, title=None)
 
 
@@ -65,7 +72,7 @@ class WithPurges(Wrapping, PurgesThreads):
             try:
                 opened = self._sealing.open_thread(scope, thread)
             except DecryptionFailed as error:
-                logger.error("a thread is passed over: %s", error)
+                log_event(logger, logging.ERROR, "a thread is passed over", error, thread_id=thread.id)
             else:
                 yield scope, opened
 

@@ -12,6 +12,7 @@ import typing as t
 
 from ...disk import files as disk
 from ...errors import CorruptRecord
+from ...events import log_event
 from .. import records
 from ..abilities import DescribesThreads
 from ..abilities import ListsThreads
@@ -107,4 +108,4 @@ class FileThreads(InFolder, ListsThreads, DescribesThreads, PurgesThreads, abc.A
 def _pass_over(files: ThreadFiles, error: CorruptRecord) -> None:
     # A thread that is removed meanwhile loses its head after its body.
     if os.path.lexists(files.body):
-        logger.warning("%s; it is passed over", error)
+        log_event(logger, logging.WARNING, "a thread is passed over", error)

@@ -10,22 +10,29 @@ import abc
 import collections.abc as cabc
 import contextlib
 import datetime as dt
+import hashlib
 import logging
 import os
+import secrets
+import threading
 
 import msgspec
 
 from ...disk import files as disk
 from ...disk.files import DiskErrors
+from ...disk.locks import Locks
 from ...errors import CorruptRecord
+from ...events import log_event
 from ...message import ChatMessage
 from ..abilities import CountsUsage
+from ..base import Clock
 from ..counting import day_of
 from ..counting import numbers_of
 from ..ledger import digest_of
 from ..ledger import Ledger
 from ..ledger import Models
 from ..ledger import spent
+from ..records import FORGOTTEN
 from ..records import Scope
 from ..records import UsageDay
 from .blocks import Blocks
@@ -34,6 +41,7 @@ from .formats import FORMAT
 from .formats import UNREADABLE
 from .formats import unreadable
 from .names import Names
+from .names import scope_name
 
 logger = logging.getLogger(__name__)
 
@@ -82,7 +90,7 @@ def read_all(names: Names) -> cabc.Iterator[Ledger]:
         try:
             ledger = _read(path)
         except CorruptRecord as error:
-            logger.error("a ledger is passed over: %s", error)
+            log_event(logger, logging.ERROR, "a ledger is passed over", error)
             continue
         if ledger is not None:
             yield ledger
@@ -119,7 +127,7 @@ def add(
         disk.make_folder(os.path.dirname(path))
         _replace(path, _encode(Ledger(scope.owner, scope.chatbot)) + b"\n" + line)
     except CorruptRecord as error:
-        logger.error("an answer is not counted: %s", error)
+        log_event(logger, logging.ERROR, "an answer is not counted", error)
 
 
 def _add(path: str, line: bytes, digest: str) -> None:
@@ -139,6 +147,47 @@ def _add(path: str, line: bytes, digest: str) -> None:
     lines = data.splitlines(keepends=True)
     sums = _sums(b"".join(lines[:-ANSWERS_KEPT]), path)
     _replace(path, b"".join([_encode(sums), b"\n", *lines[-ANSWERS_KEPT:], line]))
+
+
+def forget(names: Names, scope: Scope, nobody: Scope, now: float) -> int:
+    """Add a ledger to that of nobody and remove it; who calls this holds the locks of both scopes.
+
+    It is put aside first: what a crash has left there was added if the other ledger tells its digest.
+
+    :return: how many lines it had.
+    """
+    source, target = names.usage(scope), names.usage(nobody)
+    aside = f"{source}.forgotten"
+    lines: set[tuple[str, str]] = set()
+    # Twice: the first time may only end what was interrupted.
+    for _ in range(2):
+        if not os.path.exists(aside):
+            read(names, scope)
+            try:
+                # By which it differs from whatever was put aside before.
+                _add(source, _note(secrets.token_hex(16), now), "")
+                os.rename(source, aside)
+            except FileNotFoundError:
+                break
+        data = disk.read_file(aside) or b""
+        ledger = _sums(data[: data.rfind(b"\n") + 1], aside)
+        lines |= {(day, model) for day, models in ledger.days.items() for model in models}
+        told = disk.read_file(target) or _encode(Ledger(nobody.owner, nobody.chatbot)) + b"\n"
+        digest = hashlib.blake2b(data, digest_size=16).hexdigest()
+        if f'"answer":"{digest}"'.encode() not in told:
+            sums = _sums(told, target)
+            for day, models in ledger.days.items():
+                sums.add(day, models)
+            notes = told.splitlines(keepends=True)[1:][-ANSWERS_KEPT:]
+            _replace(target, b"".join([_encode(sums), b"\n", *notes, _note(digest, now)]))
+        os.unlink(aside)
+        disk.sync_folder(os.path.dirname(aside))
+    return len(lines)
+
+
+def _note(answer: str, now: float) -> bytes:
+    """Return a line that counts nothing."""
+    return _encode(Spent(answer=answer, day=day_of(now), models={})) + b"\n"
 
 
 def _sums(data: bytes, path: str) -> FileLedger:
@@ -172,8 +221,16 @@ class FileUsage(CountsUsage, abc.ABC):
     """The ability, for the plugin whose folder this is."""
 
     _names: Names
+    _locks: Locks
     _errors: DiskErrors
+    lock: threading.RLock
+    clock: Clock
 
     def list_usage(self, scope: Scope, *, since: dt.date | None = None, until: dt.date | None = None) -> list[UsageDay]:
         with self._errors:
             return read(self._names, scope).select(since, until)
+
+    def forget_usage(self, scope: Scope) -> int:
+        nobody = Scope(FORGOTTEN, scope.chatbot)
+        with self._errors, self._locks.hold(self.lock, scope_name(scope), scope_name(nobody)):
+            return forget(self._names, scope, nobody, self.clock())

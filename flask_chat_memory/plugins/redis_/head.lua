@@ -6,6 +6,8 @@
 --   <index>                    sorted set: digest of a thread -> last activity
 --   <index>:current            string: digest of the ongoing thread
 --   <index>:usage              hash: "<day> <what is counted> <model>" -> number; "owner" and "chatbot"
+--   <index>:forgotten          hash: a ledger on its way to that of the forgotten, with a token
+--   <index>:added:<token>      string: that ledger has been added to this one; expires
 --   <index>:<digest>:messages  list: "<sequence, 16 digits> <JSON>" of each message; last of all the head, packed, so
 --                              that one native command reads a thread
 --   <index>:<digest>:found     hash: "m:" and the id of a message -> sequence; "t:" and a turn -> sequences;

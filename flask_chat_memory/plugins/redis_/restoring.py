@@ -11,6 +11,7 @@ import typing as t
 
 from ...errors import MissingOwner
 from ...errors import StorageError
+from ...events import log_event
 from ...message import ChatMessage
 from ..abilities import RestoresThreads
 from ..abilities import RestoresUsage
@@ -157,7 +158,7 @@ class RedisRestoring(RedisThreads, RedisUsage, RestoresThreads, RestoresUsage, a
                 try:
                     yield Scope(found[b"owner"].decode(), found[b"chatbot"].decode())
                 except (KeyError, MissingOwner, ValueError):
-                    logger.error("a ledger is passed over, for it does not tell whose it is: %s", index)
+                    log_event(logger, logging.ERROR, "a ledger does not tell whose it is", key=index.decode())
 
     def restore_usage(self, scope: Scope, days: cabc.Iterable[UsageDay]) -> None:
         fields: list[str] = []

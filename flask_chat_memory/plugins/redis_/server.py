@@ -76,6 +76,13 @@ class Server:
 
         return self._guarded(call, repeatable, index, given.get("digest"), again=lambda: call({**given, "again": True}))
 
+    def ping(self, prefix: str) -> None:
+        """Ask the server, all of a cluster, for a sign of life.
+
+        :param prefix: names the place in errors.
+        """
+        self._guarded(lambda: t.cast(t.Any, self._opened()).ping(), True, prefix, None)
+
     def newest(self, index: str, digest: str, limit: int | None) -> list[bytes]:
         """Return the head of a thread and, before it, the newest messages, all without a limit."""
         arguments = ("LRANGE", f"{index}:{digest}:messages", 0 if limit is None else -limit - 1, -1)

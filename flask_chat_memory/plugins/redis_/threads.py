@@ -9,6 +9,7 @@ import typing as t
 
 from ...errors import CorruptRecord
 from ...errors import MissingOwner
+from ...events import log_event
 from ..abilities import DescribesThreads
 from ..abilities import ListsThreads
 from ..abilities import PurgesThreads
@@ -88,7 +89,7 @@ def _readable(index: str, packed: t.Any) -> cabc.Iterator[tuple[Scope, Thread]]:
     try:
         yield thread_of_reply(index, *packed)
     except (CorruptRecord, TypeError) as error:
-        _log.warning("a thread is passed over: %s", error if isinstance(error, CorruptRecord) else index)
+        log_event(_log, logging.WARNING, "a thread is passed over", error, key=index)
 
 
 def thread_of_reply(

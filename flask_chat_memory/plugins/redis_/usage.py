@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import collections.abc as cabc
 import datetime as dt
+import secrets
 
 from ...errors import CorruptRecord
 from ...message import ChatMessage
@@ -14,10 +15,14 @@ from ..counting import counts_of
 from ..counting import day_of
 from ..counting import select_days
 from ..counting import usage_day
+from ..records import FORGOTTEN
 from ..records import Scope
 from ..records import UsageDay
 from . import scripts
 from .calling import RedisCalls
+
+_TOKEN = "token"
+"""The field that tells one forgetting from another; a field of the ledger begins with a day."""
 
 
 def usage_fields(answer: cabc.Sequence[ChatMessage], now: float) -> list[str]:
@@ -50,3 +55,23 @@ class RedisUsage(RedisCalls, CountsUsage, abc.ABC):
             for place, numbers in counts.items()
         ]
         return select_days(days, since, until)
+
+    def forget_usage(self, scope: Scope) -> int:
+        index, nobody = self._index(scope), self._index(Scope(FORGOTTEN, scope.chatbot))
+        lines: set[tuple[str, str]] = set()
+        # Twice: the first time may only end what was interrupted.
+        for _ in range(2):
+            token = secrets.token_hex(8)
+            frozen = self._server.run(scripts.FREEZE_USAGE, index, {"token": token}, repeatable=True)
+            if not frozen:
+                break
+            pairs = map(bytes.decode, frozen)
+            fields = dict(zip(pairs, pairs, strict=True))
+            token = fields[_TOKEN]
+            counts = {field: number for field, number in fields.items() if " " in field}
+            lines |= {(day, model) for day, _, model in (field.split(" ", 2) for field in counts)}
+            whose = {"owner": FORGOTTEN, "chatbot": scope.chatbot}
+            told = {**whose, "token": token, "fields": [text for pair in counts.items() for text in pair]}
+            self._server.run(scripts.ADD_USAGE, nobody, told, repeatable=True)
+            self._server.run(scripts.THAW_USAGE, index, {"token": token}, repeatable=True)
+        return len(lines)

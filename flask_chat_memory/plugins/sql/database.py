@@ -147,6 +147,22 @@ class Database:
         with self._errors:
             return examine(self._engine, self.schema, **given)
 
+    def ping(self) -> None:
+        """Ask the database for a sign of life, whether or not it has the tables."""
+        if self._closed:
+            raise StorageError("the plugin is closed")
+        if self.dialect.is_there():
+            with self.lock, self._errors:
+                connection = self._connections.take_living()
+                state = self.dialect.lend(connection)
+                try:
+                    self.dialect.cursor(connection).execute("SELECT 1")
+                except self.dialect.driver_error as error:
+                    connection.invalidate(error)
+                    raise
+                finally:
+                    self._give_back(connection, state)
+
     def close(self) -> None:
         self._closed = True
         if self._owns_engine:

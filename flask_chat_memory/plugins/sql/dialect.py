@@ -188,6 +188,10 @@ class Dialect(abc.ABC):
     def _reason(self, error: Exception) -> str | None:
         return self.failures.get(self.code(error))
 
+    def is_there(self) -> bool:
+        """Tell whether there can be a connection without making what is not there yet."""
+        return True
+
     def place(self) -> str:
         """Name the database without user and password."""
         url = self._engine.url

@@ -85,6 +85,7 @@ class MySQL(Dialect):
             url.update_query_dict({"charset": _CHARSET}),
             isolation_level="AUTOCOMMIT",
             pool_reset_on_return=None,
+            hide_parameters=True,
             pool_recycle=3600,
         )
 

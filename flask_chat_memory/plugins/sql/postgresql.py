@@ -128,6 +128,7 @@ class PostgreSQL(Dialect):
             url,
             isolation_level="AUTOCOMMIT",
             pool_reset_on_return=None,
+            hide_parameters=True,
             connect_args={"connect_timeout": CONNECT_TIMEOUT, "client_encoding": "utf8", **url.query},
         )
 

@@ -56,17 +56,19 @@ def columns_of(message: ChatMessage) -> dict[str, t.Any]:
 def usage_rows(scope: Scope, answer: cabc.Sequence[ChatMessage], now: float) -> list[dict[str, t.Any]]:
     """Return the parameters of :attr:`Statements.add_usage` for an answer, always in the same order of rows."""
     day = day_of(now)
-    return [
-        {
-            "usage_key": usage_key(scope, day, model),
-            "owner": scope.owner,
-            "chatbot": scope.chatbot,
-            "day": day,
-            "model": model,
-            **{f"more_{name}": count for name, count in zip(COUNTED, counts, strict=True)},
-        }
-        for model, counts in sorted(counts_of(answer).items())
-    ]
+    return [usage_row(scope, day, model, counts) for model, counts in sorted(counts_of(answer).items())]
+
+
+def usage_row(scope: Scope, day: str, model: str, counts: cabc.Iterable[int]) -> dict[str, t.Any]:
+    """Return the parameters of :attr:`Statements.add_usage` for what is added to a line of a ledger."""
+    return {
+        "usage_key": usage_key(scope, day, model),
+        "owner": scope.owner,
+        "chatbot": scope.chatbot,
+        "day": day,
+        "model": model,
+        **{f"more_{name}": count for name, count in zip(COUNTED, counts, strict=True)},
+    }
 
 
 def messages_of(rows: cabc.Iterable[Row], key: str) -> list[ChatMessage]:

@@ -12,6 +12,7 @@ import typing as t
 import sqlalchemy as sa
 
 from ...errors import CorruptRecord
+from ...events import log_event
 from ...values import clean
 from ..abilities import SearchesMessages
 from ..folding import fold
@@ -90,7 +91,7 @@ class SQLSearch(SQLPart, SearchesMessages):
                 try:
                     found += _visible(key, of_thread)
                 except CorruptRecord as error:
-                    logger.error("a thread is searched only in part: %s", error)
+                    log_event(logger, logging.ERROR, "a thread is searched only in part", error)
                     complete = False
             if len(rows) < missing or len(found) == limit:
                 return Search(found, complete)

@@ -45,7 +45,9 @@ class SQLite(Dialect):
     @staticmethod
     def make_engine(url: sa.URL) -> sa.Engine:
         """Make an engine for the file: write-ahead log, patient with locks, every commit on disk."""
-        engine = sa.create_engine(url, pool_reset_on_return=None, connect_args={"timeout": BUSY_TIMEOUT})
+        engine = sa.create_engine(
+            url, pool_reset_on_return=None, hide_parameters=True, connect_args={"timeout": BUSY_TIMEOUT}
+        )
 
         @sa.event.listens_for(engine, "do_connect")
         def keep_private(*_facts: object) -> None:
@@ -110,6 +112,10 @@ class SQLite(Dialect):
 
     def _reason(self, error: Exception) -> str | None:
         return "cannot be opened" if isinstance(error, OSError) else super()._reason(error)
+
+    def is_there(self) -> bool:
+        path = self._engine.url.database or ""
+        return not path or path.startswith("file:") or os.path.exists(path)
 
     def place(self) -> str:
         return f"the SQLite database {os.path.basename(self._engine.url.database or '')!r}"

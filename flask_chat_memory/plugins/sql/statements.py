@@ -222,3 +222,5 @@ class Statements(LiveStatements, MarkStatements):
             usage.c.chatbot == _p("chatbot"),
             usage.c.day.between(_p("since"), _p("until")),
         )
+        self.lock_usage = self.list_usage.with_for_update()
+        self.remove_usage = sa.delete(usage).where(usage.c.usage_key == _p("usage_key"))

@@ -10,6 +10,7 @@ import typing as t
 import msgspec
 
 from ...errors import CorruptRecord
+from ...events import log_event
 from ...message import ChatMessage
 from ..abilities import KeepsLiveTurns
 from ..records import Appended
@@ -69,7 +70,7 @@ class Running(Appending, KeepsLiveTurns, abc.ABC):
                     thread = self._threads.alive(scope, thread_id)
                 except CorruptRecord as error:
                     # The turns of the others must go on.
-                    logger.error("a running turn is not renewed: %s", error)
+                    log_event(logger, logging.ERROR, "a running turn is not renewed", error)
                     continue
                 record = thread.live.get(turn) if thread else None
                 if thread and record:

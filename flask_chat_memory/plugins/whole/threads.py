@@ -8,6 +8,7 @@ import logging
 import typing as t
 
 from ...errors import CorruptRecord
+from ...events import log_event
 from ..base import Clock
 from ..options import PluginOptions
 from ..records import Scope
@@ -74,6 +75,10 @@ class Threads(abc.ABC):
         """Keep a ledger in the place of what is there, in one step."""
 
     @abc.abstractmethod
+    def drop_ledger(self, scope: Scope) -> None:
+        """Remove a ledger."""
+
+    @abc.abstractmethod
     def ledger_scopes(self) -> list[Scope]:
         """Return every scope that has a ledger."""
 
@@ -116,7 +121,7 @@ class Threads(abc.ABC):
             try:
                 found = read()
             except CorruptRecord as error:
-                logger.error("a stored thread is passed over: %s", error)
+                log_event(logger, logging.ERROR, "a thread is passed over", error)
                 continue
             if found is not None:
                 yield found

@@ -10,6 +10,7 @@ import pytest
 from ...message import ChatMessage
 from ...plugins.abilities import CountsUsage
 from ...plugins.abilities import MovesThreads
+from ...plugins.records import FORGOTTEN
 from ...plugins.records import Scope
 from ...plugins.records import UsageDay
 from ..clock import ManualClock
@@ -166,6 +167,53 @@ class CountsUsageContract:
         before = plugin.list_usage(OWNER), plugin.list_usage(STRANGER)
         plugin.move_threads(OWNER, STRANGER)
         assert (plugin.list_usage(OWNER), plugin.list_usage(STRANGER)) == before
+
+    def test_forgotten_usage_is_that_of_nobody_in_particular(self, make_plugin: MakePlugin) -> None:
+        plugin, clock = counting(make_plugin, expiry=None)
+        for scope in (OWNER, STRANGER):
+            for name in "12":
+                tell(plugin, name, used(name), scope=scope)
+            tell(plugin, "3", used("3", model=None), scope=scope)
+            clock.advance(DAY)
+            tell(plugin, "4", used("4"), scope=scope)
+            clock.advance(-DAY)
+        kept = plugin.list_usage(STRANGER)
+        assert plugin.forget_usage(OWNER) == 3
+        assert (plugin.list_usage(OWNER), plugin.list_usage(STRANGER)) == ([], kept)
+        nobody = Scope(FORGOTTEN, OWNER.chatbot)
+        assert plugin.list_usage(nobody) == kept
+        assert plugin.forget_usage(OWNER) == 0
+        assert plugin.list_usage(nobody) == kept
+        plugin.forget_usage(STRANGER)
+        assert numbers(plugin.list_usage(nobody)) == [tuple(2 * number for number in day) for day in numbers(kept)]
+
+    def test_an_answer_that_comes_after_its_owner_is_forgotten_is_counted_anew(self, make_plugin: MakePlugin) -> None:
+        plugin, _ = counting(make_plugin)
+        tell(plugin, "1", used("1"))
+        plugin.append_messages(OWNER, THREAD, [ask("2")], key="question:2")
+        plugin.delete_thread(OWNER, THREAD)
+        plugin.forget_usage(OWNER)
+        assert plugin.append_messages(OWNER, THREAD, [used("2")], key="answer:2", reply_to="q-2") is None
+        assert numbers(plugin.list_usage(OWNER)) == [(1, 10, 5, 2, 1, 15)]
+        assert not plugin.has_thread(OWNER, THREAD)
+        assert plugin.forget_usage(OWNER) == 1
+        assert numbers(plugin.list_usage(Scope(FORGOTTEN, OWNER.chatbot))) == [(2, 20, 10, 4, 2, 30)]
+
+    def test_no_answer_is_lost_or_counted_twice_while_its_owner_is_forgotten(self, make_plugin: MakePlugin) -> None:
+        plugin, _ = counting(make_plugin)
+        names = [f"{n}" for n in range(6)]
+        for name in names:
+            plugin.append_messages(OWNER, f"thread-{name}", [ask(name)], key=f"question:{name}")
+
+        def end(name: str) -> t.Any:
+            return lambda: plugin.append_messages(
+                OWNER, f"thread-{name}", [used(name)], key=f"answer:{name}", reply_to=f"q-{name}"
+            )
+
+        together([*map(end, names), *[lambda: plugin.forget_usage(OWNER)] * 3])
+        plugin.forget_usage(OWNER)
+        assert plugin.list_usage(OWNER) == []
+        assert numbers(plugin.list_usage(Scope(FORGOTTEN, OWNER.chatbot))) == [(6, 60, 30, 12, 6, 90)]
 
     def test_an_answer_whose_question_is_gone_counts(self, make_plugin: MakePlugin) -> None:
         plugin, _ = counting(make_plugin)

@@ -43,6 +43,13 @@ class PluginContract(
             if definition.secret and value is not None:
                 assert str(value) not in repr(options)
 
+    def test_a_sign_of_life_makes_nothing(self, make_plugin: MakePlugin) -> None:
+        plugin = make_plugin()
+        plugin.ping()
+        plugin.append_messages(OWNER, THREAD, [ask("1")])
+        plugin.ping()
+        assert len(plugin.load_messages(OWNER, THREAD)) == 1
+
     def test_closing_twice_is_closing_once(self, make_plugin: MakePlugin) -> None:
         plugin = make_plugin()
         plugin.append_messages(OWNER, THREAD, [ask("1")])

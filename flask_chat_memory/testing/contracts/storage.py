@@ -307,6 +307,11 @@ class StorageContract:
         together([functools.partial(write, writer) for writer in range(WRITERS)])
         assert storage.list("a/b/*") == [f"a/b/{writer}" for writer in range(WRITERS)]
 
+    def test_a_sign_of_life_makes_nothing(self, make_storage: MakeStorage) -> None:
+        storage = make_storage()
+        storage.ping()
+        assert storage.list() == []
+
     def test_closing_twice_is_closing_once(self, make_storage: MakeStorage) -> None:
         storage = make_storage()
         storage.save(KEY, {})
