@@ -12,6 +12,17 @@ from .accounts import DEMO_PASSWORD
 from .accounts import HASHES
 from .settings import CHATBOT
 
+PARTS = {
+    "system": "Instructions of the shop",
+    "summary": "Summary",
+    "facts": "Key facts",
+    "knowledge": "Memories of you",
+    "tools": "Tools",
+    "history": "Earlier messages",
+    "question": "Your question",
+}
+"""Names of the parts of what is sent to the model, as visitors read them."""
+
 
 def init_app(app: flask.Flask) -> None:
     """Add the pages to the app."""
@@ -31,6 +42,7 @@ def index() -> str:
         has_many=has_many,
         summary=conversation.summary,
         view=next((question.metadata.get("view") for question in questions), None),
+        parts=PARTS,
     )
 
 

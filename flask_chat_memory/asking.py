@@ -21,6 +21,7 @@ from .location import Location
 from .message import ChatMessage
 from .message import timestamp
 from .place import Place
+from .plugins.abilities import DescribesThreads
 from .plugins.abilities import KeepsLiveTurns
 from .plugins.records import Appended
 from .plugins.records import LiveTurn
@@ -135,7 +136,7 @@ def stored_turn(
     if appended.sequence == 1:
         titles.give(turn, place)
     if summarising is not None:
-        summarising.follow(turn, place)
+        summarising.follow(turn, place, begins=appended.sequence == 1)
     return turn
 
 
@@ -222,6 +223,15 @@ class Stored(Source):
             return found
         late = {message.id for message in self._kept}
         return [message for message in found if sequence_of(message) < self._before or message.id in late]
+
+    def count(self) -> int:
+        plugin, thread_id = self._location.plugin, self._location.thread_id
+        if thread_id is None:
+            return 0
+        if not isinstance(plugin, DescribesThreads):
+            return len(plugin.load_messages(self._location.scope, thread_id))
+        thread = plugin.find_thread(self._location.scope, thread_id)
+        return thread.messages if thread else 0
 
     def summary(self, newer: cabc.Sequence[ChatMessage]) -> Summary | None:
         place = self._location.place

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import logging
 import typing as t
 
 import msgspec
 
+from .errors import CorruptRecord
+from .errors import NewerFormat
+from .events import log_event
 from .storage.domains import DomainStorage
+
+logger = logging.getLogger(__name__)
 
 HELD = 300.0
 """Seconds after which a worker that has not told how it ended counts as dead."""
@@ -83,8 +89,16 @@ class Claims:
             self._storage.delete(name)
 
     def _newest(self, covered: int) -> Claim | None:
-        found = self._storage.load_all(f"{self._folder}/{covered}/*")
-        claims = [_claim(name, document) for name, document in found]
+        try:
+            found = self._storage.load_all(f"{self._folder}/{covered}/*")
+            claims = [_claim(name, document) for name, document in found]
+        except NewerFormat:
+            raise
+        except (CorruptRecord, ValueError, KeyError, TypeError) as error:
+            # Of attempts that nobody can read, nobody could tell when it is time for the next.
+            log_event(logger, logging.ERROR, "claims to a summary cannot be read; they are dropped", error)
+            self.drop()
+            return None
         return max(claims, key=lambda claim: claim.number, default=None)
 
 

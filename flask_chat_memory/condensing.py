@@ -33,6 +33,8 @@ FactExtractor = cabc.Callable[[list[str], Messages], "cabc.Iterable[str] | cabc.
 
 LONGEST = 8_000
 """Characters of a message that a summariser reads; what is longer is cut, and marked so."""
+SHORTEST = 80
+"""Characters to which no message is cut, however many there are."""
 CUT = "\n[…]"
 MOST_CHARS = 1_000_000
 """Characters that are read of what a summariser makes."""
@@ -62,7 +64,7 @@ class Condensation(msgspec.Struct, frozen=True, kw_only=True):
         :raises ValueError: if what was made is blank, too long, or no shorter than what it stands for.
         :raises TypeError: if it is no text.
         """
-        text = self._redacted(_whole(self.summarize(known.text or None, self._given(part))))
+        text = self._redacted(_whole(self.summarize(known.text or None, self._given(part, coverage))))
         size = coverage.tokenizer(text)
         if size >= coverage.tokenizer(known.text) + coverage.tokens(part):
             raise ValueError("the summary is no shorter than what it stands for")
@@ -86,8 +88,8 @@ class Condensation(msgspec.Struct, frozen=True, kw_only=True):
         :raises ValueError: if there is no end of what was found.
         :raises TypeError: if what was found are no texts.
         """
-        found = self.extract(list(known), self._given(messages))
-        if isinstance(found, (str, bytes)) or not isinstance(found, cabc.Iterable):
+        found = self.extract(list(known), self._given(messages, coverage))
+        if isinstance(found, (str, bytes, cabc.Mapping)) or not isinstance(found, cabc.Iterable):
             raise TypeError(f"a fact extractor returns a list of texts, not {type(found).__name__}")
         few = list(itertools.islice(found, MOST_FOUND + 1))
         if len(few) > MOST_FOUND:
@@ -97,16 +99,19 @@ class Condensation(msgspec.Struct, frozen=True, kw_only=True):
             facts = facts[1:]
         return facts
 
-    def _given(self, messages: list[ChatMessage]) -> Messages:
-        """Return messages as the functions of the site read them."""
-        return [self._given_one(message) for message in by_turn(messages)]
+    def _given(self, messages: list[ChatMessage], coverage: Coverage) -> Messages:
+        """Return messages as the functions of the site read them; those of one huge turn are cut to fit together."""
+        longest = LONGEST
+        if sum(min(len(message.text), LONGEST) for message in messages) > coverage.most_chars:
+            longest = max(coverage.most_chars // len(messages), SHORTEST)
+        return [self._given_one(message, longest) for message in by_turn(messages)]
 
-    def _given_one(self, message: ChatMessage) -> dict[str, t.Any]:
-        given = {**message.to_openai(), "content": self._redacted(_cut(message.text))}
+    def _given_one(self, message: ChatMessage, longest: int) -> dict[str, t.Any]:
+        given = {**message.to_openai(), "content": self._redacted(_cut(message.text, longest))}
         for call in given.get("tool_calls") or ():
             function = call.get("function")
             if isinstance(function, dict) and isinstance(function.get("arguments"), str):
-                function["arguments"] = self._redacted(_cut(function["arguments"]))
+                function["arguments"] = self._redacted(_cut(function["arguments"], longest))
         return given
 
     def _redacted(self, text: str) -> str:
@@ -142,5 +147,5 @@ def _read(pieces: cabc.Iterable[str]) -> str:
     return "".join(texts)
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - len(CUT)]}{CUT}"
+def _cut(text: str, longest: int) -> str:
+    return text if len(text) <= longest else f"{text[: longest - len(CUT)]}{CUT}"

@@ -39,7 +39,6 @@ from .retention import Retaining
 from .short_term.chain import coverage_of
 from .signals import Announcer
 from .storage.domains import DomainStorage
-from .summaries import Summaries
 from .transfer.stores import Stores
 from .unfinished import end_failed_turns
 from .unfinished import end_refused_turns
@@ -90,6 +89,8 @@ class ChatMemory(Opening, Accounts, Privacy, Retaining):
             )
         settings = read_settings(app.config, self.plugins)
         self._check_functions(settings)
+        if any(self._makes_summaries(chatbot) for chatbot in settings.chatbots.values()):
+            self._check_redaction(settings)
         configured = [chatbot.plugin for chatbot in settings.chatbots.values() if chatbot.plugin]
         if settings.url_prefix is not None and BLUEPRINT in app.blueprints:
             raise ConfigurationError(f"the app has a blueprint {BLUEPRINT!r} already; give that one another name")
@@ -167,6 +168,10 @@ class ChatMemory(Opening, Accounts, Privacy, Retaining):
             raise MissingOwner("nothing was stored for this visitor yet, so nothing can be remembered")
         return owners[0]
 
+    def _makes_summaries(self, chatbot: ChatbotSettings) -> bool:
+        is_stored = chatbot.history and (chatbot.plugin is not None or self._settings_loader is not None)
+        return is_stored and coverage_of(chatbot.short_term) is not None
+
     def _announcer(self) -> Announcer:
         return Announcer(current_app())
 
@@ -218,7 +223,7 @@ class ChatMemory(Opening, Accounts, Privacy, Retaining):
 
     def _drop_summaries(self, owner: str) -> None:
         if any(coverage_of(chatbot.short_term) for chatbot in self.settings.chatbots.values()):
-            Summaries(self.storage("summaries")).delete_all(owner)
+            self.summaries.delete_all(owner)
 
 
 class _State(msgspec.Struct, frozen=True):

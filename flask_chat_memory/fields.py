@@ -56,21 +56,6 @@ _decode_lines = msgspec.json.Decoder(Line).decode_lines
 _decode = msgspec.json.Decoder(dict[str, t.Any]).decode
 
 
-def outline(known: Known, content: Content | UnsetType = UNSET) -> Known:
-    """Return what a plugin needs to know of a message, with another content."""
-    return Known(
-        known.role,
-        content,
-        tool_call_id=known.tool_call_id,
-        usage=known.usage,
-        model=known.model,
-        status=known.status,
-        turn=known.turn,
-        id=known.id,
-        created_at=known.created_at,
-    )
-
-
 def checked(given: cabc.Mapping[str, t.Any]) -> Fields:
     """Apply the value rule and the rules of the known keys.
 

@@ -16,6 +16,7 @@ from .plugins.records import Scope
 from .signals import Announce
 from .signals import thread_deleted
 from .storage.domains import DomainStorage
+from .summaries import Summaries
 
 THREADS = "conversation"
 USAGE = "usage"
@@ -76,6 +77,15 @@ class Forgetting(abc.ABC):
                 # Of the domain of conversations, documents are threads, which were counted.
                 counts[domain] = max(counts.get(domain, 0), storage.count())
         return counts
+
+    def purge_summaries(self) -> int:
+        """Delete the summaries of all threads that are gone, by expiry, a purge or their number; return how many.
+
+        All threads are gone through: do it in the background, after a purge of the threads. It can be repeated.
+        """
+        if self.settings.storages["summaries"] is None:
+            return 0
+        return Summaries(self.storage("summaries")).purge(dict(self._server_plugins()))
 
     def _scopes(self, plugin: object, owner: str, known: set[Scope]) -> list[Scope]:
         """Return the scopes of an owner of which something may be counted, those of former chatbots included."""

@@ -18,7 +18,6 @@ from .fields import Fields
 from .fields import holds_nul
 from .fields import load
 from .fields import load_lines
-from .fields import outline
 from .fields import Role
 from .usage import Usage
 
@@ -238,14 +237,6 @@ class ChatMessage:
         """Return a message with other values for some keys."""
         return self._of(checked({**self.to_dict(), **changes}), self._sequence, self._append_key)
 
-    def outline(self) -> bytes:
-        """Return what a plugin needs to know of the message, as JSON text: all but what was said."""
-        return encode(outline(self._known))
-
-    def outlined(self, content: str) -> ChatMessage:
-        """Return the message with what a plugin needs to know of it, and a content that is no text to search."""
-        return OutlinedMessage._of((outline(self._known, content), None), self._sequence, self._append_key)
-
     def to_openai(self) -> dict[str, t.Any]:
         """Return the dict that providers of the OpenAI kind accept: the public keys that are set, nothing else."""
         fields = ((name, getattr(self, name)) for name in _PROVIDER_KEYS)
@@ -290,10 +281,6 @@ class ChatMessage:
     def __repr__(self) -> str:
         # Without the text: a repr ends in logs and tracebacks.
         return f"<ChatMessage {self.role} id={self.id} sequence={self._sequence} characters={len(self.text)}>"
-
-
-class OutlinedMessage(ChatMessage):
-    """A message whose content says nothing to the plugin that keeps it."""
 
 
 def timestamp(seconds: float) -> str:

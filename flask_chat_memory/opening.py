@@ -29,7 +29,6 @@ from .short_term.chain import coverage_of
 from .short_term.extract import lead
 from .short_term.extract import statements
 from .signals import Announcer
-from .summaries import Summaries
 from .summarising import Summarising
 from .threads import checked_changes
 from .threads import describer
@@ -146,11 +145,10 @@ class Opening(SiteFunctions, Remembering):
         coverage = coverage_of(chatbot.short_term)
         if coverage is None or self.settings.storages["summaries"] is None:
             return None
-        self._redacting()  # Refused here rather than in the background.
         summarizer = self._summarizers.of_chatbot(chatbot.name, self.settings)
         extractor = self._fact_extractors.of_chatbot(chatbot.name, self.settings)
         return Summarising(
-            summaries=Summaries(self.storage("summaries")),
+            summaries=self.summaries,
             coverage=coverage,
             condense=Condensation(
                 summarize=plain_function(app, summarizer)

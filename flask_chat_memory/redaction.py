@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import collections.abc as cabc
+import importlib.util
 import re
 import typing as t
 
@@ -11,7 +12,7 @@ from .errors import ConfigurationError
 
 MISSING = (
     "redaction finds phone numbers with the package phonenumbers: install flask-chat-memory[redaction], "
-    "or set CHAT_MEMORY_REDACTION to False"
+    "set CHAT_MEMORY_REDACTION to False, or register your own function with @memory.redaction, before init_app(app)"
 )
 
 
@@ -42,14 +43,21 @@ _SECRETS = "|".join(
         r"\bSG\.[\w-]{16,}\.[\w-]{16,}",
     )
 )
+_PASSWORD = (
+    r"\b(?:\w{0,20}[-_ ])?(?:password|passwd|pwd|passphrase|api[-_ ]?key|access[-_ ]?key|passwort|kennwort|"
+    r"mot de passe|contrase(?:ñ|n)a|senha|wachtwoord|пароль)\b|密码|密碼|パスワード|비밀번호"
+)
+_TOKEN = r"\b(?:\w{0,20}[-_ ])?(?:token|secret)\b"
 _NAMED_SECRET = (
-    r"(?i)(?P<name>\b(?:\w{0,20}[-_ ])?(?:password|passwd|pwd|passwort|kennwort|passphrase|secret|token|"
-    r"api[-_ ]?key|access[-_ ]?key)\b[\"']?\s{0,3}(?:[:=]|\bis\b)\s{0,3}[\"']?|\bbearer\s+)"
-    r"(?P<secret>[^\s\"'<>,;]{6,})"
+    # What is assigned to the name of a password is one; what is said of it, or of a token, may be a word or a number.
+    rf"(?i)(?P<name>(?:(?P<sure>(?:{_PASSWORD})[\"']?\s{{0,3}}(?:[:=：]|=>))|"
+    rf"(?:{_PASSWORD}|{_TOKEN})[\"']?\s{{0,3}}(?:[:=：]|=>|\bis\b))\s{{0,3}}[\"']?|"
+    r"\bbearer\s+|\bauthorization:\s{0,3}basic\s+)"
+    r"(?P<secret>(?<=[\"'])[^\"'\n]{6,200}(?=[\"'])|[^\s\"'<>,;]{6,})"
 )
 _URL_PASSWORD = r"(?i)(?P<before>\b[a-z][a-z0-9+.-]{1,30}://[^\s/:@]{0,100}:)(?!\[secret\]@)[^\s/@]{1,200}@"
-_E_MAIL = r"(?<![\w.+%-])[\w.+%-]{1,64}@(?:[\w-]{1,63}\.)+[^\W\d_]{2,24}\b"
-_CARD = r"(?<![\w.])[2-6](?:[ -]?\d){12,18}(?![\w]|\.\d)"
+_E_MAIL = r"(?<![\w.+%-])[\w.+%-]{1,64}[@＠](?:[\w-]{1,63}\.)+[^\W\d_]{2,24}\b"
+_CARD = r"(?<![\w.])[2-6２-６](?:[ \u00a0\u2009\u202f\u2010-\u2013-]?\d){12,18}(?![\w]|\.\d)"
 
 
 class Redaction:
@@ -82,7 +90,7 @@ class Redaction:
         text = re.sub(_URL_PASSWORD, lambda found: f"{found['before']}{marker('secret')}@", text)
         text = re.sub(
             _NAMED_SECRET,
-            lambda found: found["name"] + marker("secret") if _is_secret(found["secret"]) else found[0],
+            lambda found: found["name"] + marker("secret") if _is_secret(found) else found[0],
             text,
         )
         text = re.sub(_E_MAIL, lambda _: marker("e-mail"), text)
@@ -95,9 +103,11 @@ class Redaction:
         return Redacted(text, counts)
 
 
-def _is_secret(value: str) -> bool:
+def _is_secret(found: re.Match[str]) -> bool:
     """Tell whether what stands after ``token:`` looks like one: letters and digits, not a word or a number."""
-    return any(map(str.isalpha, value)) and any(map(str.isdigit, value)) and "[secret]" not in value
+    value = found["secret"]
+    looks_so = any(map(str.isalpha, value)) and any(map(str.isdigit, value))
+    return (looks_so or found["sure"] is not None) and "[secret]" not in value
 
 
 def _is_card(number: str) -> bool:
@@ -105,6 +115,15 @@ def _is_card(number: str) -> bool:
     digits = [int(digit) for digit in reversed(number) if digit.isdigit()]
     doubled = (2 * digit - 9 * (digit > 4) for digit in digits[1::2])
     return (sum(digits[::2]) + sum(doubled)) % 10 == 0
+
+
+def check_installed() -> None:
+    """Make sure, without loading it, that what redaction needs is there.
+
+    :raises ConfigurationError: naming the extra to install.
+    """
+    if importlib.util.find_spec("phonenumbers") is None:
+        raise ConfigurationError(MISSING)
 
 
 def read_redaction(value: object) -> tuple[str, ...] | None:

@@ -17,10 +17,12 @@ from .knowledge.knowledge_base import KnowledgeBase
 from .knowledge.known import Known
 from .knowledge.remember import RememberTool
 from .knowledge.user_memory import UserMemories
+from .redaction import check_installed
 from .redaction import Redacted
 from .redaction import Redaction
 from .redaction import RedactionFunction
 from .storage.domains import DomainStorage
+from .summaries import Summaries
 
 G = t.TypeVar("G", bound=Guard)
 R = t.TypeVar("R", bound=RedactionFunction)
@@ -71,6 +73,11 @@ class Remembering(abc.ABC):
         return GlobalFacts(self.storage("facts"))
 
     @property
+    def summaries(self) -> Summaries:
+        """The summaries of all threads, with their key facts."""
+        return Summaries(self.storage("summaries"))
+
+    @property
     def knowledge(self) -> KnowledgeBase:
         """What the site has learned: patterns, bugs, learnings."""
         return KnowledgeBase(self.storage("learning"))
@@ -108,6 +115,14 @@ class Remembering(abc.ABC):
 
     def _known_memories(self, owner: str) -> UserMemories | None:
         return None if self.settings.storages["user_memory"] is None else self.user_memories(owner)
+
+    def _check_redaction(self, settings: Settings) -> None:
+        """Refuse a redaction that is on and not there.
+
+        :raises ConfigurationError: naming the extra to install.
+        """
+        if settings.redaction is not None and self._redaction is None:
+            check_installed()
 
     def _redacting(self) -> RedactionFunction:
         regions = self.settings.redaction

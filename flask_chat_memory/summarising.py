@@ -49,9 +49,12 @@ class Summarising(msgspec.Struct, frozen=True, kw_only=True):
     condense: Condensation
     context: cabc.Callable[[], contextlib.AbstractContextManager[t.Any]] = contextlib.nullcontext
 
-    def follow(self, turn: Turn, place: Place) -> None:
-        """Have the thread of a turn summarised when that is over, if it is time by then."""
-        turn.afterwards.append(functools.partial(self._follow, place))
+    def follow(self, turn: Turn, place: Place, begins: bool) -> None:
+        """Have the thread of a turn summarised when that is over, if it is time by then.
+
+        :param begins: the thread does; others of the scope may have had to go for it, or have expired before.
+        """
+        turn.afterwards.append(functools.partial(self._follow, place, begins))
 
     def make(self, place: Place, least: int = 0, by_hand: bool = False) -> None:
         """Cover what a summary may cover, part by part.
@@ -70,28 +73,33 @@ class Summarising(msgspec.Struct, frozen=True, kw_only=True):
             known, covered = (former.facts, former.last) if former else ((), 0)
             messages = place.plugin.load_messages(place.scope, place.thread_id, limit=PAGE)
             uncovered = [message for message in messages if sequence_of(message) > covered]
-            facts = self.condense.facts(known, uncovered, self.coverage)
-            now = timestamp(place.plugin.clock())
-            known_by_now = former or Summary(thread_id=place.thread_id, timestamp=now)
-            read = max((sequence_of(message) for message in messages), default=0)
-            summary = msgspec.structs.replace(known_by_now, facts=facts, read=read)
-            self.summaries.save(place.scope, summary)
-            if not place.plugin.has_thread(place.scope, place.thread_id):
-                self.summaries.delete(place.scope, place.thread_id)
-            return facts
+            if not uncovered:
+                return known
+            now, newest = place.plugin.clock(), uncovered[-1]
+            claims = self.summaries.claims(place.scope, place.thread_id)
+            claim = claims.take(covered, sequence_of(newest), now, lambda since: True, by_hand=True)
+            if claim is None:
+                return known
+            try:
+                facts = self.condense.facts(known, uncovered, self.coverage)
+                summary = msgspec.structs.replace(
+                    former or Summary(thread_id=place.thread_id, timestamp=timestamp(now)),
+                    facts=facts,
+                    read=sequence_of(newest),
+                    read_id=newest.id,
+                )
+                is_kept = self._keep(place, former, summary, sequence_of(uncovered[0]) - 1, uncovered)
+            finally:
+                claims.drop(claim)
+            return facts if is_kept else ()
 
-    def _follow(self, place: Place, turn: Turn) -> None:
-        budget = turn.budget
-        if budget is None or turn.answer is None:
+    def _follow(self, place: Place, begins: bool, turn: Turn) -> None:
+        least = self._least(turn)
+        is_trimmed = turn.summary is not None and place.plugin.options.max_messages is not None
+        if least is None and not begins and not is_trimmed:
             return
-        uncovered = budget.history + budget.question + self.coverage.tokens([*turn.recorded, turn.answer])
-        threshold = self.coverage.threshold
-        if uncovered <= threshold and not budget.dropped:
-            return
-        # What does not fit is covered, however little it is.
-        least = 0 if budget.dropped else threshold
         try:
-            target = functools.partial(self._make_quietly, place, least)
+            target = functools.partial(self._work_quietly, place, begins, least)
             # One that never ends must not keep the process alive; its claim ends by itself.
             threading.Thread(target=target, name=f"summary of turn {turn.id}", daemon=True).start()
         except RuntimeError as error:
@@ -103,9 +111,26 @@ class Summarising(msgspec.Struct, frozen=True, kw_only=True):
                 thread_id=place.thread_id,
             )
 
-    def _make_quietly(self, place: Place, least: int) -> None:
+    def _least(self, turn: Turn) -> int | None:
+        """Return how many tokens may stay uncovered after a turn; None if it is not yet time for a summary."""
+        budget = turn.budget
+        if budget is None or turn.answer is None:
+            return None
+        if budget.dropped:
+            # What does not fit is covered, however little it is.
+            return 0
+        uncovered = budget.history + budget.question + self.coverage.tokens([*turn.recorded, turn.answer])
+        return self.coverage.threshold if uncovered > self.coverage.threshold else None
+
+    def _work_quietly(self, place: Place, begins: bool, least: int | None) -> None:
         try:
-            self.make(place, least)
+            if begins:
+                self.summaries.delete_gone(place.plugin, place.scope)
+            if least is None:
+                # Looked at, so that one goes whose messages have gone.
+                self.summaries.holding(place)
+            else:
+                self.make(place, least)
         except Exception as error:
             _log_failure(place, error)
 
@@ -133,14 +158,23 @@ class Summarising(msgspec.Struct, frozen=True, kw_only=True):
                 raise
             _log_failure(place, error, attempt=claim.number)
             return False
+        is_kept = self._keep(place, former, summary, former.last if former else 0, part)
+        if is_kept:
+            claims.drop()
+        return is_kept
+
+    def _keep(
+        self, place: Place, former: Summary | None, summary: Summary, after: int, part: list[ChatMessage]
+    ) -> bool:
+        """Store what was made of messages after a sequence, unless it is out of date; tell whether that was done."""
         if self.summaries.load(place.scope, place.thread_id) != former:
             return False
         self.summaries.save(place.scope, summary)
-        if not _is_seen(place, former, part):
+        found = place.plugin.load_messages(place.scope, place.thread_id, after=after, limit=len(part))
+        if [message.id for message in found] != [message.id for message in part]:
             # It went, or became another line, while this was made.
             self.summaries.delete(place.scope, place.thread_id)
             return False
-        claims.drop()
         return True
 
     def _part(self, place: Place, former: Summary | None, least: int) -> list[ChatMessage]:
@@ -195,11 +229,6 @@ def _unanswered(place: Place, messages: list[ChatMessage], is_all: bool) -> set[
 
 def _asked_at(message: ChatMessage) -> dict[str, t.Any]:
     return {"timestamp": message.created_at}
-
-
-def _is_seen(place: Place, former: Summary | None, part: list[ChatMessage]) -> bool:
-    found = _after(place, former, len(part))
-    return [message.id for message in found] == [message.id for message in part]
 
 
 def _log_failure(place: Place, error: Exception, **facts: int) -> None:

@@ -137,9 +137,10 @@ class Turn(Answering):
     def messages(self) -> list[dict[str, t.Any]]:
         """What to send to the model: dicts of the OpenAI kind, the question last.
 
-        The first is the one system message: the system prompt, what is known of the owner, summary and key facts.
+        The first is the one system message: the system prompt, what the site has stored as ``system`` in the history,
+        what is known of the owner, summary and key facts.
         """
-        system = system_message(Prompt(self.question, self.system, self.knowledge, self.summary))
+        system = system_message(Prompt(self.question, self.system, self.knowledge, self.summary), self.history)
         seen = acceptable([*self.history, self.question])
         first = [] if system is None else [{"role": "system", "content": system}]
         return first + [message.to_openai() for message in seen]

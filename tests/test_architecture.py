@@ -53,7 +53,19 @@ def test_plugins_storages_and_short_term_memories_know_no_flask(folder: str) -> 
 
 
 FLOORS = [
-    {"values", "errors", "events", "signals", "usage", "fields", "message", "disk", "encryption", "redaction"},
+    {
+        "values",
+        "errors",
+        "events",
+        "signals",
+        "usage",
+        "fields",
+        "message",
+        "outline",
+        "disk",
+        "encryption",
+        "redaction",
+    },
     {"plugins", "short_term", "storage", "testing", "knowledge"},
     {
         "config",

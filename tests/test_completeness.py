@@ -22,7 +22,6 @@ import sqlalchemy as sa
 from flask_chat_memory import ChatMemory
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import Scope
-from flask_chat_memory.plugins.abilities import RestoresThreads
 from flask_chat_memory.plugins.records import Renewal
 from flask_chat_memory.storage.domains import FOLDERS
 
@@ -43,7 +42,7 @@ MARKS = [f"mark-{what}" for what in [*IN_THREADS, "memory", *DOMAINS]]
 
 TABLES = {
     "chat_memory_thread", "chat_memory_message", "chat_memory_append_key", "chat_memory_current", "chat_memory_live",
-    "chat_memory_mark", "chat_memory_usage", "chat_memory_document",
+    "chat_memory_mark", "chat_memory_usage", "chat_memory_document", "chat_memory_version",
 }  # fmt: skip
 DOCUMENT_FILES = {f"chat-memory/{FOLDERS[domain]}/#" for domain in DOMAINS}
 KINDS: dict[str, set[str]] = {
@@ -60,7 +59,9 @@ KINDS: dict[str, set[str]] = {
         "chat-memory/conversations/#/#.jsonl", "chat-memory/conversations/#/#.lease", "chat-memory/usage/#.jsonl",
         "chat-memory/locks/#", *DOCUMENT_FILES,
     },
-    "documents": {"chat-memory/conversations/#", "chat-memory/locks/#", *DOCUMENT_FILES},
+    "documents": {
+        "chat-memory/conversations/#", "chat-memory/conversations/usage/#", "chat-memory/locks/#", *DOCUMENT_FILES,
+    },
 }  # fmt: skip
 
 
@@ -113,9 +114,9 @@ def files_of(folder: pathlib.Path) -> list[tuple[str, str]]:
 
 
 def kind_of_file(path: str) -> str:
-    for domain, folder in FOLDERS.items():
+    for folder in [*FOLDERS.values(), "conversations/usage"]:
         if path.startswith(f"chat-memory/{folder}/@"):
-            return f"chat-memory/{FOLDERS[domain]}/#"
+            return f"chat-memory/{folder}/#"
     return re.sub(r"[0-9a-f]{32}|(?<=locks/)\d\d$", "#", path)
 
 
@@ -162,7 +163,7 @@ def store(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> cabc.Iterat
 
 
 def fill(store: Store, owner: str, mark: str = "mark") -> None:
-    """Store all that there can be of an owner; a plugin without an ability has less."""
+    """Store all that there can be of an owner."""
     memory, plugin = store.memory, store.plugin
     with store.app.app_context():
         conversation = memory.start_conversation(owner)
@@ -177,8 +178,6 @@ def fill(store: Store, owner: str, mark: str = "mark") -> None:
         memory.user_memories(owner).add(f"{mark}-memory")
         for domain in DOMAINS:
             memory.storage(domain).of_owner(owner).save("a/b", {"note": f"{mark}-{domain}"})
-        if store.kind == "documents":
-            return
         thread_id = str(turn.thread_id)
         conversation.mark(str(answer.id), 1, f"{mark}-comment")
         conversation.regenerate().finish(f"{mark}-version")
@@ -186,12 +185,6 @@ def fill(store: Store, owner: str, mark: str = "mark") -> None:
         running = memory.start_conversation(owner).turn("?")
         renewal = Renewal(Scope(owner), str(running.thread_id), running.id, f"{mark}-so-far")
         plugin.renew_turns([renewal], plugin.clock() + 30)
-
-
-def marks_in(store: Store) -> list[str]:
-    """The marks that this store can hold."""
-    lacking = ["title", "configuration", "comment", "version", "so-far"] if store.kind == "documents" else []
-    return [mark for mark in MARKS if mark.removeprefix("mark-") not in lacking]
 
 
 def found(text: str, marks: cabc.Iterable[str]) -> list[str]:
@@ -205,7 +198,7 @@ def test_every_kind_of_place_is_known_and_holds_what_is_looked_for(store: Store)
         # The site's note, and the key of a question, which is the client's and random.
         assert found(store.text(), MARKS) == ["mark-configuration", "mark-key"]
     else:
-        assert found(store.text(), MARKS) == marks_in(store)
+        assert found(store.text(), MARKS) == MARKS
 
 
 def test_what_is_forgotten_is_nowhere(store: Store) -> None:
@@ -214,11 +207,11 @@ def test_what_is_forgotten_is_nowhere(store: Store) -> None:
     before = sorted(content for _, content in store.raw() if "basil-5520" in content or "other-" in content)
     with store.app.app_context():
         store.memory.forget(OWNER)
-        usage = store.memory.usage("forgotten") if store.kind != "documents" else []
+        usage = store.memory.usage("forgotten")
     text = store.text()
     assert found(text, MARKS) == []
     assert found(text, NAMES) == []
-    assert sum(line.total for line in usage) == (0 if store.kind == "documents" else 15)
+    assert sum(line.total for line in usage) == 15
     after = sorted(content for _, content in store.raw() if "basil-5520" in content or "other-" in content)
     if store.kind != "redis":
         # There, the order of fields is nobody's business.
@@ -228,13 +221,11 @@ def test_what_is_forgotten_is_nowhere(store: Store) -> None:
 def test_what_is_exported_is_everything(store: Store) -> None:
     fill(store, OWNER)
     fill(store, OTHER, "other")
-    if not isinstance(store.plugin, RestoresThreads):
-        pytest.skip("the plugin does not give its threads away")
     with store.app.app_context():
         for format in ("json", "md", "html"):
             text = b"".join(store.memory.export(OWNER, t.cast(t.Any, format))).decode()
             # The key of a question is the client's, random, and only programs want it.
-            wanted = [mark for mark in marks_in(store) if mark != "mark-key" or format == "json"]
+            wanted = [mark for mark in MARKS if mark != "mark-key" or format == "json"]
             assert found(text, wanted) == wanted
             assert "basil-5520" not in text and "other-" not in text
 

@@ -149,6 +149,15 @@ def test_the_wrapped_plugin_keeps_messages_as_any_other() -> None:
     assert told.append_key == "question:1"
 
 
+def test_what_is_in_clear_is_not_encrypted_besides() -> None:
+    plugin = encrypted("in_memory", {})
+    plugin.append_messages(OWNER, THREAD, [ChatMessage("user", "Hello", id="q-1", turn="1", model="model-in-clear")])
+    [kept] = wrapped(plugin).load_messages(OWNER, THREAD)
+    hidden = base64.b64decode(t.cast(str, kept.content), validate=True)
+    # Version, id of the key, nonce and tag; up to two spaces, so that base64 needs no padding.
+    assert len(hidden) - 37 - len('"Hello"') in range(3)
+
+
 @given(st.lists(dicts(), min_size=1, max_size=3))
 def test_what_is_held_is_what_is_loaded(given: list[dict[str, t.Any]]) -> None:
     messages = [ChatMessage.from_dict(fields) for fields in given]

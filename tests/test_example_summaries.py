@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import re
 
 import flask
+
+from example_app.views import PARTS
 
 from .example_site import ask
 from .example_site import log_in
@@ -26,7 +29,16 @@ def test_the_page_shows_summary_facts_and_size(make_app: cabc.Callable[..., flas
     page = client.get("/").text
     assert "User: I like &lt;ink&gt;." in page
     assert "<li>I like &lt;ink&gt;.</li>" in page
-    assert "tokens were sent" in page
+    rows = dict(re.findall(r'<th scope="row">([^<]+)</th><td>([\d,]+)</td>', page))
+    assert list(rows) == [
+        *PARTS.values(),
+        "Kept for the answer",
+        "Margin",
+        "The bot can take",
+        "Questions that did not fit",
+    ]
+    assert rows["The bot can take"] == "150,000" and rows["Questions that did not fit"] == "0"
+    assert all(int(rows[PARTS[name]]) > 0 for name in ("summary", "facts", "history", "question"))
 
 
 def test_the_bot_knows_the_beginning_of_a_long_conversation(make_app: cabc.Callable[..., flask.Flask]) -> None:

@@ -19,6 +19,8 @@ from flask_chat_memory.storage.domains import domain_storage
 from flask_chat_memory.storage.file import FileStorage
 from flask_chat_memory.storage.in_memory import InMemoryStorage
 from flask_chat_memory.testing import ManualClock
+from flask_chat_memory.testing.contracts.forks import Child
+from flask_chat_memory.testing.contracts.forks import needs_fork
 from flask_chat_memory.testing.contracts.parts import together
 
 from .document_stores import make_storage as make_storage
@@ -71,6 +73,27 @@ def test_threads_that_add_at_once_lose_nothing(tmp_path: pathlib.Path) -> None:
     storage = FileStorage({"folder": str(tmp_path)})
     together([functools.partial(facts_of(storage).add, str(n)) for n in range(20)])
     assert sorted(facts_of(storage).list(), key=int) == [str(n) for n in range(20)]
+
+
+@needs_fork
+def test_processes_that_add_at_once_lose_nothing(tmp_path: pathlib.Path) -> None:
+    def work(name: str, _say: object) -> None:
+        facts = facts_of(FileStorage({"folder": str(tmp_path)}))
+        for n in range(10):
+            assert facts.add(f"{name}-{n}")
+
+    children = [Child(functools.partial(work, name)) for name in "ab"]
+    assert [child.wait() for child in children] == [0, 0]
+    storage = FileStorage({"folder": str(tmp_path)})
+    assert sorted(facts_of(storage).list()) == sorted(f"{name}-{n}" for name in "ab" for n in range(10))
+    assert storage.list() == ["memory/facts/global-facts"]
+
+
+def test_one_that_died_while_changing_them_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flask_chat_memory.knowledge.facts.PATIENCE", 0)
+    storage = InMemoryStorage()
+    domain_storage(storage, "facts").save("global-facts-changing", {})
+    assert facts_of(storage).add("a") and facts_of(storage).list() == ["a"]
 
 
 @pytest.mark.parametrize("document", [{}, {"facts": "a"}, {"facts": [1]}])

@@ -141,6 +141,7 @@ MESSAGES = st.one_of(
         st.lists(CALL, unique=True),
     ),
     st.builds(lambda call, turn: ChatMessage("tool", "r", tool_call_id=call, turn=turn), CALL, IDS),
+    st.builds(lambda role, turn: ChatMessage(role, "s", turn=turn), st.sampled_from(["system", "developer"]), IDS),
 )
 HISTORIES = st.lists(MESSAGES, max_size=20)
 QUESTION = ChatMessage("user", "now?", id="q")
@@ -178,7 +179,7 @@ def test_what_is_sent_is_acceptable_and_fits_or_is_told(
     before = [message.to_record() for message in stored]
     history = History(Summed(stored, min(covered, len(stored))))
     view = apply_chain(make_chain(strategy, "here"), history, Prompt(QUESTION, "Be brief."))
-    system = system_message(Prompt(QUESTION, "Be brief.", summary=view.summary))
+    system = system_message(Prompt(QUESTION, "Be brief.", summary=view.summary), view.messages)
     seen = [message.to_openai() for message in acceptable([*view.messages, QUESTION])]
     check_order([{"role": "system", "content": system}, *seen], QUESTION.text)
     assert [message.to_record() for message in stored] == before
@@ -234,7 +235,7 @@ def test_ranges_of_summaries_have_no_gap_and_no_overlap(texts: list[str], seed: 
         question = ChatMessage("user", text, turn=turn, id=id)
         answer = ChatMessage("assistant", text, turn=turn, id=f"{id}a", status="complete")
         plugin.append_messages(place.scope, place.thread_id, [question, answer])
-        summarising._make_quietly(place, 20)
+        summarising.make(place, 20)
         t.cast(ManualClock, plugin.clock).advance(700)
         summary = summaries.holding(place)
         if summary is not None:

@@ -39,6 +39,15 @@ REMOVED = [
     ("Passwort: geheim123", "Passwort: [secret]", "secret"),
     ("DB_PASSWORD=hunter22", "DB_PASSWORD=[secret]", "secret"),
     ("Authorization: Bearer abc123def456", "Authorization: Bearer [secret]", "secret"),
+    ("Authorization: Basic dXNlcjpwYXNzd29yZDE=", "Authorization: Basic [secret]", "secret"),
+    ("password=correcthorse", "password=[secret]", "secret"),
+    ("api_key => 12345678", "api_key => [secret]", "secret"),
+    ('{"password": "my horse and I"}', '{"password": "[secret]"}', "secret"),
+    ("contraseña: secreta", "contraseña: [secret]", "secret"),
+    ("我的密码：abcdefgh", "我的密码：[secret]", "secret"),
+    ("ann＠example.org", "[e-mail]", "e-mail"),
+    ("4111\u00a01111\u20131111\u20111111", "[card number]", "card number"),
+    ("３７８２８２２４６３１０００５", "[card number]", "card number"),
 ]
 KEPT = [
     "token: 12345678",
@@ -50,7 +59,7 @@ KEPT = [
     "2026-04-30 10:20:30, 192.168.100.200, v1.2.3",
     "3.14159265358979323846",
     "The password is wrong. The secret: patience.",
-    "token: session, password=secret",
+    "token: session, password=short",
     "the tokens of the model: 150000",
     "ann@home, @ann, a @ b",
     "https://example.com/orders/1234567890?x=1",
@@ -78,7 +87,7 @@ def test_ordinary_text_and_numbers_stay(redact: Redaction, text: str) -> None:
 def test_several_are_counted_and_what_is_redacted_stays_so(redact: Redaction) -> None:
     text = "\n".join(text for text, _, _ in REMOVED if not text.endswith("cut off"))
     redacted, counts = redact(text)
-    assert counts == {"e-mail": 3, "phone number": 3, "card number": 3, "secret": 14}
+    assert counts == {"e-mail": 4, "phone number": 3, "card number": 5, "secret": 20}
     assert redact(redacted) == (redacted, {})
 
 
@@ -161,6 +170,25 @@ def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyP
     app, memory = make_memory(PLUGIN="in_memory")
     with app.app_context():
         for call in (lambda: memory.redact("a"), lambda: memory.remember_tool("user:1")):
-            with pytest.raises(ConfigurationError, match=r"install flask-chat-memory\[redaction\], or set CHAT_MEMORY"):
+            with pytest.raises(ConfigurationError, match=r"install flask-chat-memory\[redaction\], set CHAT_MEMORY"):
                 t.cast(t.Any, call)()
     assert redacted(*make_memory(REDACTION=False), "a") == ("a", {})
+
+
+def test_summaries_without_the_package_are_refused_at_start_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "phonenumbers", None)
+    config = {"PLUGIN": "in_memory", "STORAGE": "in_memory", "SHORT_TERM": [{"type": "hierarchical"}]}
+    with pytest.raises(ConfigurationError, match=r"install flask-chat-memory\[redaction\].*before init_app"):
+        make_memory(**config)
+    # Nothing is summarised where the history is in the browser, or nowhere.
+    make_memory(**config | {"PLUGIN": None})
+    make_memory(**config, CHATBOTS={"default": {"history": False}})
+    make_memory(**config, REDACTION=False)
+    app = flask.Flask("site")
+    app.config.update({f"CHAT_MEMORY_{key}": value for key, value in config.items()}, SECRET_KEY="secret")
+    chosen = ChatMemory(settings_loader=lambda chatbot: {"plugin": "in_memory", "options": {}})
+    with pytest.raises(ConfigurationError, match="redaction"):
+        chosen.init_app(app)
+    memory = ChatMemory()
+    memory.redaction(lambda text: (text, {}))
+    memory.init_app(app)

@@ -10,7 +10,13 @@ from hypothesis import strategies as st
 
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import Scope
+from flask_chat_memory import Thread
+from flask_chat_memory.asking import Stored
+from flask_chat_memory.location import Location
+from flask_chat_memory.plugins.in_memory import InMemoryPlugin
 from flask_chat_memory.short_term.base import Prompt
+from flask_chat_memory.short_term.base import ShortTermMemory
+from flask_chat_memory.short_term.base import View
 from flask_chat_memory.short_term.chain import apply_chain
 from flask_chat_memory.short_term.chain import make_chain
 from flask_chat_memory.short_term.history import History
@@ -18,12 +24,16 @@ from flask_chat_memory.short_term.history import Listed
 from flask_chat_memory.short_term.view import acceptable
 from flask_chat_memory.short_term.view import by_turn
 from flask_chat_memory.short_term.window import Window
+from flask_chat_memory.signals import nobody
+from flask_chat_memory.visitor import NamedVisitor
 
 from .conversations import ask
 from .conversations import BUILT_IN
 from .conversations import CountingPlugin
 from .conversations import OWNER
 from .conversations import Site
+from .five_methods import FiveMethodsPlugin
+from .strict_provider import check_order
 
 
 def user(text: str, turn: str | None = None) -> ChatMessage:
@@ -131,7 +141,7 @@ def test_a_message_without_a_turn_belongs_to_the_question_before_it() -> None:
         ([user("1"), bot(""), user("2"), bot([]), user("3")], ["u:1\n\n2\n\n3"]),
         ([user("1"), bot(" \n"), user("2"), bot([{"type": "text", "text": " "}]), user("3")], ["u:1\n\n2\n\n3"]),
         ([bot("a"), user("1")], ["u:1"]),
-        ([ChatMessage("system", "s"), bot("a"), user("1")], ["s:s", "u:1"]),
+        ([ChatMessage("system", "s"), bot("a"), user("1")], ["u:1"]),
         ([result("c0"), bot("a"), user("1"), bot("b")], ["u:1", "a:b"]),
         ([user("1"), result("c0"), bot("a"), user("2")], ["u:1", "a:a", "u:2"]),
         ([*TOOL_TURN, user("2")], ["u:1", "a:[c1]", "t:c1", "a:a", "u:2"]),
@@ -158,7 +168,12 @@ def test_a_message_without_a_turn_belongs_to_the_question_before_it() -> None:
             ],
             ["u:1", "a:[c1]", "t:c1", "a:[c2]", "t:c2", "a:a", "u:2"],
         ),
-        ([ChatMessage("system", "s"), user("1")], ["s:s", "u:1"]),
+        ([user("1"), ChatMessage("developer", "s"), user("2")], ["u:1\n\n2"]),
+        ([user(" "), bot("a"), user(""), user("1")], ["u:1"]),
+        (
+            [user("1"), bot(None, calls=["c1"]), ChatMessage("system", "s"), result("c1"), user("2")],
+            ["u:1", "a:[c1]", "t:c1", "u:2"],
+        ),
         ([], []),
     ],
 )
@@ -177,6 +192,43 @@ def test_the_view_changes_nothing_that_it_was_given() -> None:
     before = [message.to_dict() for message in messages]
     acceptable(messages)
     assert [message.to_dict() for message in messages] == before
+
+
+@pytest.mark.parametrize("content", [None, "", []])
+def test_a_tool_that_gave_nothing_gave_an_empty_text(content: t.Any) -> None:
+    messages = [*TOOL_TURN[:2], ChatMessage("tool", content, tool_call_id="c1"), user("2")]
+    assert [message.to_openai()["content"] for message in acceptable(messages)] == ["1", None, "", "2"]
+
+
+@pytest.mark.parametrize("chain", [[], [{"type": "window"}], [{"type": "tokens"}], [{"type": "hierarchical"}]])
+def test_what_the_site_has_stored_as_system_is_in_the_one_system_message(
+    tmp_path: pathlib.Path, chain: list[dict[str, t.Any]]
+) -> None:
+    chatbots = {"default": {"system_prompt": "Be brief.", "short_term": chain}}
+    site = Site(tmp_path, CHATBOTS=chatbots, REDACTION=False)
+    conversation = site.start()
+    call = {"id": "c1", "type": "function", "function": {"name": "find", "arguments": "{}"}}
+    messages = [
+        user("first", "t1"),
+        ChatMessage("system", "Be brief.", turn="t1"),
+        ChatMessage("assistant", None, turn="t1", tool_calls=[call]),
+        ChatMessage("system", "The visitor now speaks French."),
+        result("c1", "t1"),
+        ChatMessage("developer", [{"type": "text", "text": "Say tu."}]),
+        ChatMessage("system", " "),
+        user("second", "t2"),
+        ChatMessage("system", "The visitor now speaks French."),
+    ]
+    site.plugin.append_messages(Scope(OWNER), str(conversation.thread_id), messages)
+    turn = conversation.turn("now")
+    check_order(turn.messages, "now")
+    assert turn.messages[0] == {
+        "role": "system",
+        "content": "Be brief.\n\nThe visitor now speaks French.\n\nSay tu.",
+    }
+    assert [message["role"] for message in turn.messages[1:]] == ["user", "assistant", "tool", "user"]
+    turn.finish("fine")
+    assert [message.role for message in site.stored(turn.thread_id)][:9] == [message.role for message in messages]
 
 
 MESSAGES = st.one_of(
@@ -214,6 +266,69 @@ def test_a_chain_goes_from_one_to_the_next_and_an_empty_one_shows_everything() -
     chain = make_chain([{"type": "window", "turns": 2}, {"type": "window", "turns": 1}], "KEY")
     assert seen(apply_chain(chain, History.of(THREE_TURNS), PROMPT).messages) == ["u:3", "a:c"]
     assert len(apply_chain((), History.of(THREE_TURNS), PROMPT).messages) == 6
+
+
+class Own(ShortTermMemory):
+    """Notes what a history has to tell."""
+
+    def view(self, history: History, prompt: Prompt) -> View:
+        self.count = history.count
+        first = history.first()
+        self.first = first and first.text
+        self.after = seen(history.after(2, 2))
+        return View(history.newest(2))
+
+
+@pytest.mark.parametrize("plugin", ["in_memory", "sqlalchemy", FiveMethodsPlugin])
+def test_a_memory_of_the_site_s_own_has_a_history(tmp_path: pathlib.Path, plugin: t.Any) -> None:
+    site = Site(tmp_path, plugin, SHORT_TERM=[{"type": Own}])
+    [own] = site.memory._settings_of_apps()[0].chatbots["default"].short_term
+    assert isinstance(own, Own)
+    conversation = site.start()
+    told: list[t.Any] = []
+    for number in range(3):
+        turn = ask(conversation, f"question {number}", f"answer {number}")
+        told.append((own.count, own.first, own.after, [message.text for message in turn.history]))
+    assert told == [
+        (0, None, [], []),
+        (2, "question 0", [], ["question 0", "answer 0"]),
+        (4, "question 0", ["u:question 1", "a:answer 1"], ["question 1", "answer 1"]),
+    ]
+
+
+class Asked(InMemoryPlugin):
+    """Notes what it is asked."""
+
+    def __init__(self, *arguments: t.Any, **named: t.Any) -> None:
+        super().__init__(*arguments, **named)
+        self.asked: list[str] = []
+
+    def load_messages(self, *arguments: t.Any, **named: t.Any) -> list[ChatMessage]:
+        self.asked.append("messages")
+        return super().load_messages(*arguments, **named)
+
+    def find_thread(self, *arguments: t.Any, **named: t.Any) -> Thread | None:
+        self.asked.append("thread")
+        return super().find_thread(*arguments, **named)
+
+
+def test_a_history_asks_once_and_only_for_what_is_wanted() -> None:
+    plugin, scope = Asked(), Scope(OWNER)
+    plugin.append_messages(scope, "t", [user("1"), bot("a"), user("2"), bot("b")])
+    calls: list[tuple[cabc.Callable[[History], t.Any], str, t.Any]] = [
+        (lambda history: history.count, "thread", 4),
+        (lambda history: seen(history.newest(1)), "messages", ["a:b"]),
+        (lambda history: history.first() == user("1"), "messages", True),
+        (lambda history: seen(history.after(3)), "messages", ["a:b"]),
+    ]
+    for call, asked, expected in calls:
+        location = Location(plugin, scope, NamedVisitor(OWNER, "t", opened=True), nobody)
+        assert location.thread_id == "t"
+        history = History(Stored(location))
+        plugin.asked.clear()
+        assert call(history) == expected
+        assert plugin.asked == [asked]
+    assert History.of(THREE_TURNS).count == 6
 
 
 def test_a_history_reads_nothing_twice() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections.abc as cabc
 import contextlib
 import itertools
+import json
 import pathlib
 import threading
 import typing as t
@@ -16,12 +17,14 @@ from flask_chat_memory import ChatMemory
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import ConfigurationError
 from flask_chat_memory import Conversation
+from flask_chat_memory import ImportRefused
 from flask_chat_memory import Scope
 from flask_chat_memory import StorageError
 from flask_chat_memory import Turn
 from flask_chat_memory.claims import Claim
 from flask_chat_memory.claims import Claims
 from flask_chat_memory.claims import HELD
+from flask_chat_memory.place import Place
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
 from flask_chat_memory.plugins.records import LiveTurn
 from flask_chat_memory.short_term.summary import Summary
@@ -30,6 +33,8 @@ from flask_chat_memory.storage.in_memory import InMemoryStorage
 from flask_chat_memory.storage.rules import Document
 from flask_chat_memory.summaries import Summaries
 from flask_chat_memory.testing.clock import ManualClock
+from flask_chat_memory.transfer.thread_file import export_thread
+from flask_chat_memory.transfer.thread_file import import_thread
 
 from .conversations import ask
 from .conversations import OWNER
@@ -454,24 +459,132 @@ def test_a_thread_that_the_site_has_written_anew_has_no_summary(plain: Site) -> 
     assert names_of(plain) == []
 
 
-def test_what_was_trimmed_stays_in_the_summary(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("plugin", ["in_memory", "sqlalchemy"])
+def test_a_summary_goes_with_all_that_it_covers(tmp_path: pathlib.Path, plugin: str) -> None:
+    chain = [{"type": "hierarchical", "summary_threshold": 10_000, "recent": 2}]
+    site = make_site(tmp_path, plugin, OPTIONS={"max_messages": 6}, SHORT_TERM=chain)
+    site.memory.summarizer(Model())
+    conversation = site.start()
+    talk(conversation, *range(3))
+    assert conversation.summarize() == summary_of(conversation)
+    talk(conversation, 3)
+    assert summary_of(conversation).last == 4 and conversation.history()[0].sequence == 3
+    talk(conversation, 4)
+    # The turn that pushed out what it covers took it along; nobody has looked since.
+    assert conversation.history()[0].sequence == 5
+    assert names_of(site) == []
+    assert conversation.turn("now").summary is None
+
+
+def test_a_summary_of_which_a_part_was_trimmed_goes_on(tmp_path: pathlib.Path) -> None:
     chain = [{"type": "hierarchical", "summary_threshold": 50, "recent": 2}]
     site = make_site(tmp_path, OPTIONS={"max_messages": 6}, SHORT_TERM=chain)
     model = Model()
-
-    @site.memory.summarizer
-    def once(previous: str | None, messages: list[dict[str, t.Any]]) -> str:
-        if model.given:
-            raise ConnectionError
-        return model(previous, messages)
-
-    site.memory.fact_extractor(lambda facts, messages: ["Ann likes tea"])
+    site.memory.summarizer(model)
     conversation = site.start()
     talk(conversation, *range(8))
-    summary = summary_of(conversation)
-    assert summary.last < t.cast(int, conversation.history()[0].sequence)
-    assert (summary.text, summary.facts) == ("summary 1", ("Ann likes tea",))
-    assert conversation.turn("now").summary == summary
+    first = t.cast(int, conversation.history()[0].sequence)
+    assert 1 < first <= summary_of(conversation).last
+    assert [text.split(".")[0] for text in model.read[-2:]] == ["question 6", "answer 6"]
+
+
+def sweep(site: Site) -> int:
+    with site.app.app_context():
+        return site.memory.purge_summaries()
+
+
+@pytest.mark.parametrize("how", ["expired", "evicted", "purged"])
+def test_what_a_plugin_deletes_by_itself_leaves_no_summary_once_the_owner_is_back(
+    tmp_path: pathlib.Path, how: str
+) -> None:
+    site = make_site(tmp_path, "sqlalchemy", OPTIONS={"threads": "many", "max_threads": 1, "expiry": 1_000})
+    site.memory.summarizer(Model())
+    conversation = site.start()
+    talk(conversation, 0, 1, 2, 3)
+    assert len(names_of(site)) == 1
+    if how == "expired":
+        site.plugin.clock.advance(1_001)
+    elif how == "purged":
+        list(site.plugin.purge_threads(site.plugin.clock.now + 1))
+    talk(site.start(), 0)
+    assert names_of(site) == []
+
+
+@pytest.mark.parametrize("found", ["by a summary", "by facts"])
+def test_a_new_thread_under_the_id_of_an_expired_one_has_no_summary(site: Site, found: str) -> None:
+    site.memory.summarizer(Model())
+    site.memory.fact_extractor(lambda facts, messages: ["Ann likes tea"])
+    conversation = site.start()
+    talk(conversation, 0, 1, 2, *([3] if found == "by a summary" else []))
+    conversation.extract_facts()
+    assert summary_of(conversation).facts == ("Ann likes tea",)
+    thread_id = str(conversation.thread_id)
+    site.plugin.clock.advance(40 * 86_400)
+    messages = [ChatMessage("user", "hello"), ChatMessage("assistant", "hello", status="complete")]
+    site.plugin.append_messages(Scope(OWNER), thread_id, messages * 4)
+    with site.app.app_context():
+        turn = site.memory.open_conversation(OWNER, thread_id).turn("now")
+    assert turn.summary is None and "tea" not in str(turn.messages)
+    assert names_of(site) == []
+
+
+def test_the_summaries_of_threads_that_are_gone_are_purged(site: Site) -> None:
+    owners = ["user:1", "user:10", "anon:" + "ü" * 120]
+    site.memory.summarizer(Model())
+    for owner in owners:
+        for _ in range(2):
+            conversation = site.start(owner)
+            talk(conversation, 0, 1, 2, 3)
+        site.plugin.delete_thread(Scope(owner), str(conversation.thread_id))
+    with site.app.app_context():
+        storage = site.memory.storage("summaries").of_owner(owners[1])
+    storage.save("default/gone/claims/0/1", {"timestamp": 0.0, "newest": 1, "failed": False})
+    storage.save("former/gone", {"text": "of a chatbot that is gone"})
+    assert sweep(site) == 5
+    assert [len(names_of(site, owner)) for owner in owners] == [1, 1, 1]
+    assert sweep(site) == 0
+
+
+def test_summaries_stay_where_threads_cannot_be_gone_through(tmp_path: pathlib.Path) -> None:
+    site = make_site(tmp_path, FiveMethodsPlugin, STORAGES={"summaries": "in_memory"})
+    site.memory.summarizer(Model())
+    talk(site.start(), 0, 1, 2, 3)
+    assert sweep(site) == 0 and len(names_of(site)) == 1
+    assert sweep(Site(tmp_path, FiveMethodsPlugin)) == 0
+
+
+def test_facts_found_by_hand_do_not_undo_a_summary(plain: Site) -> None:
+    @plain.memory.fact_extractor
+    def extract(facts: list[str], messages: list[dict[str, t.Any]]) -> list[str]:
+        if len(messages) > 6:
+            # Slower than anybody waits for it: another worker takes over.
+            plain.plugin.clock.advance(301)
+            assert conversation.summarize() is not None
+        return ["Ann likes tea"]
+
+    plain.memory.summarizer(Model())
+    conversation = plain.start()
+    for number in range(4):
+        ask(conversation, f"q {number}", "answer")
+    wait_for_summaries()
+    assert conversation.extract_facts() == ()
+    assert (summary_of(conversation).text, summary_of(conversation).last) == ("summary 1", 4)
+    assert conversation.extract_facts() == ("Ann likes tea",)
+
+
+def test_facts_are_not_found_by_hand_where_a_summary_is_being_made(plain: Site) -> None:
+    found: list[tuple[str, ...]] = []
+    plain.memory.fact_extractor(lambda facts, messages: ["Ann likes tea"])
+
+    @plain.memory.summarizer
+    def summarize(previous: str | None, messages: list[dict[str, t.Any]]) -> str:
+        found.append(conversation.extract_facts())
+        return "They met."
+
+    conversation = plain.start()
+    talk(conversation, 0, 1, 2, 3)
+    assert found == [()]
+    assert summary_of(conversation).text == "They met."
 
 
 def test_a_running_turn_is_not_covered(plain: Site) -> None:
@@ -878,7 +991,7 @@ def test_what_is_cleared_leaves_no_summary_even_if_its_store_is_down(fragile: tu
         conversation.clear()
     conversation.turn("And now?").finish("Yes.")
     storage.down = False
-    # All of it, or nothing: a summary of what is gone would count as one of what was trimmed.
+    # All of it, or nothing.
     assert conversation.summary is not None and len(conversation.history()) == 12
     conversation.clear()
     conversation.turn("And now?").finish("Yes.")
@@ -1001,3 +1114,128 @@ def test_facts_found_by_hand_go_with_the_message_that_they_are_from(plain: Site,
         conversation.undo(turn.id)
     now = conversation.turn("What do I like?")
     assert "blue" not in str(now.messages)
+
+
+@pytest.mark.parametrize("edited", [False, True])
+def test_summary_and_facts_are_exported_with_the_thread_and_come_back(site: Site, edited: bool) -> None:
+    site.memory.summarizer(Model())
+    site.memory.fact_extractor(lambda facts, messages: ["Ann likes tea"])
+    conversation = site.start()
+    talk(conversation, 0)
+    if edited:
+        conversation.edit(str(conversation.history()[0].id), "other".ljust(40, ".")).finish("fine".ljust(40, "."))
+    talk(conversation, 1, 2, 3)
+    conversation.extract_facts()
+    thread_id, summary = str(conversation.thread_id), summary_of(conversation)
+    with site.app.app_context():
+        summaries = site.memory.summaries
+        file = export_thread(site.plugin, Scope(OWNER), thread_id, summaries=summaries)
+        assert "summary" not in json.loads(export_thread(site.plugin, Scope(OWNER), thread_id))
+        assert json.loads(file)["summary"] == summaries.export(site.plugin, Scope(OWNER), thread_id)
+        assert b"Ann likes tea" in file and b"summary 1" in file
+        imported = import_thread(site.plugin, Scope("user:2"), file, summaries=summaries)
+        other = site.memory.open_conversation("user:2", imported.thread_id)
+    assert summary_of(other) == summary
+    assert other.turn("now").summary == summary
+    assert asked(other.history())[-2:] == ["question 3", "now"]
+
+
+@pytest.mark.parametrize("why", ["trimmed", "not first", "again", "other messages"])
+def test_a_summary_that_does_not_hold_is_not_taken_over(tmp_path: pathlib.Path, why: str) -> None:
+    site = make_site(tmp_path, OPTIONS={"threads": "many"})
+    site.memory.summarizer(Model())
+    conversation = site.start()
+    talk(conversation, 0, 1, 2, 3)
+    scope, thread_id = Scope("user:2"), str(conversation.thread_id)
+    with site.app.app_context():
+        summaries, plugin = site.memory.summaries, site.plugin
+        file = export_thread(plugin, Scope(OWNER), thread_id, summaries=summaries)
+        if why == "trimmed":
+            plugin = InMemoryPlugin({"threads": "many", "max_messages": 2})
+        elif why == "not first":
+            plugin.append_messages(scope, thread_id, [ChatMessage("user", "before")])
+        elif why == "again":
+            import_thread(plugin, scope, file)
+        else:
+            document = json.loads(file)
+            document["messages"] = [{**message, "id": f"new{message['id']}"} for message in document["messages"]]
+            file = json.dumps(document).encode()
+        import_thread(plugin, scope, file, summaries=summaries)
+        assert summaries.holding(Place(plugin, scope, thread_id)) is None
+    assert names_of(site, "user:2") == []
+
+
+@pytest.mark.parametrize("summary", [7, {}, {"type": "conversation_summary"}, {"text": "\ud800"}])
+def test_what_is_no_summary_is_not_imported(plain: Site, summary: t.Any) -> None:
+    file = json.dumps({"thread_id": "t", "messages": [{"role": "user", "content": "x"}], "summary": summary}).encode()
+    with plain.app.app_context(), pytest.raises(ImportRefused, match="summary is none"):
+        import_thread(plain.plugin, Scope(OWNER), file, summaries=plain.memory.summaries)
+    assert not plain.plugin.has_thread(Scope(OWNER), "t")
+
+
+def test_a_summary_for_which_there_is_no_room_counts_as_none(
+    tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    site = make_site(tmp_path, "file", SHORT_TERM=[{**CHAIN[0], "context_window": 2_000}])
+    site.memory.summarizer(Model())
+    conversation = site.start()
+    talk(conversation, 0, 1, 2, 3)
+    [path] = tmp_path.rglob("memory/summaries/**/*.md")
+    path.write_text(path.read_text().replace("summary 1", "They met. " * 1_000))
+    turn = conversation.turn("now")
+    assert turn.summary is None and asked(turn.history)[0] == "question 0"
+    assert turn.budget is not None and turn.budget.left > 0
+    assert "a summary is longer than there is room for" in caplog.text
+
+
+def test_one_huge_turn_is_cut_to_what_a_summarizer_can_read(plain: Site) -> None:
+    model = Model()
+    plain.memory.summarizer(model)
+    conversation = plain.start()
+    turn = conversation.turn("Look at all of them.")
+    for number in range(40):
+        call = {"id": f"c{number}", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+        turn.record(ChatMessage("assistant", None, tool_calls=[call]))
+        turn.record(ChatMessage("tool", f"result {number} ".ljust(5_000, "x"), tool_call_id=f"c{number}"))
+    turn.finish("Done.")
+    wait_for_summaries()
+    talk(conversation, 0, 1)
+    [(_, given)] = model.given
+    assert len(given) == 82 and given[-2]["content"].startswith("result 39 ")
+    # Four thresholds of a hundred tokens each, or what is left of the shortest messages.
+    assert sum(len(message["content"]) for message in given) < 82 * 80
+
+
+@pytest.mark.parametrize("claim", [{}, {"timestamp": "soon", "newest": 1, "failed": False}, {"timestamp": None}])
+def test_claims_that_cannot_be_read_stop_no_summary(plain: Site, claim: dict[str, t.Any]) -> None:
+    plain.memory.summarizer(Model())
+    conversation = plain.start()
+    talk(conversation, 0, 1)
+    with plain.app.app_context():
+        storage = plain.memory.storage("summaries").of_owner(OWNER)
+    storage.save(f"default/{conversation.thread_id}/claims/0/1", claim)
+    talk(conversation, 2, 3)
+    assert summary_of(conversation).text == "summary 1"
+    assert names_of(plain) == [f"default/{conversation.thread_id}"]
+
+
+@pytest.mark.parametrize("found", ["a text", b"bytes", {"fact": "Ann likes tea"}, None, 7, [7]])
+def test_what_are_no_facts_is_refused(plain: Site, found: t.Any) -> None:
+    plain.memory.fact_extractor(lambda facts, messages: found)
+    conversation = plain.start()
+    talk(conversation, 0)
+    with pytest.raises(TypeError):
+        conversation.extract_facts()
+    assert names_of(plain) == []
+
+
+def test_a_claim_of_a_newer_release_stays(plain: Site) -> None:
+    plain.memory.summarizer(Model())
+    conversation = plain.start()
+    talk(conversation, 0, 1, 2)
+    with plain.app.app_context():
+        storage = plain.memory.storage("summaries").of_owner(OWNER)
+    name = f"default/{conversation.thread_id}/claims/0/1"
+    storage.save(name, {"chat_memory_format": 99})
+    talk(conversation, 3)
+    assert conversation.summary is None and names_of(plain) == [name]

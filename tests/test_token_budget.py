@@ -7,6 +7,7 @@ import logging
 import pathlib
 import typing as t
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -303,6 +304,12 @@ def test_the_first_question_takes_its_room_once() -> None:
     assert ids(view(messages, size - 1)) == ["q0", "q1", "a1", "q2", "a2"]
 
 
+def test_the_first_question_is_shown_once_where_turns_overlap() -> None:
+    late = ChatMessage("user", "late", turn="other", id="late")
+    messages = [ChatMessage("assistant", "early", turn="other", id="early"), *thread(2), late]
+    assert ids(view(messages, 1_000)) == ["late", "q0", "a0", "q1", "a1"]
+
+
 def test_what_a_later_memory_leaves_out_is_dropped_and_not_sent() -> None:
     chain = make_chain([{"type": "tokens", "reserve": 0, "margin": 0}, {"type": "window", "turns": 1}], "KEY")
     messages = thread(4)
@@ -325,3 +332,85 @@ def test_what_a_later_memory_leaves_out_is_dropped_and_not_sent() -> None:
 def test_what_is_no_option_is_refused_at_start_up(options: dict[str, t.Any], said: str) -> None:
     with pytest.raises(ConfigurationError, match=f"KEY.0.: {said}"):
         make_chain([{"type": "tokens", **options}], "KEY")
+
+
+def fails(text: str) -> int:
+    raise ValueError(f"cannot tokenize {text}")
+
+
+BAD_TOKENIZERS: list[cabc.Callable[[str], t.Any]] = [
+    fails,
+    lambda text: None,
+    lambda text: -1,
+    lambda text: True,
+    lambda text: float("nan"),
+    lambda text: str(len(text)),
+    lambda text: 10**400,
+    lambda text: [1, 2],
+]
+
+
+@pytest.mark.parametrize("kind", ["tokens", "hierarchical"])
+@pytest.mark.parametrize("tokenizer", BAD_TOKENIZERS)
+def test_a_tokenizer_that_fails_fails_no_turn(
+    tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture, tokenizer: cabc.Callable[[str], t.Any], kind: str
+) -> None:
+    tools = [{"type": "function", "function": {"name": "find"}}]
+    chains = [[{"type": kind, "tools": tools, **extra}] for extra in ({"tokenizer": tokenizer}, {})]
+    budgets = []
+    for number, chain in enumerate(chains):
+        site = Site(tmp_path / str(number), SHORT_TERM=chain, REDACTION=False)
+        conversation = site.start()
+        ask(conversation, "a secret question", "an answer")
+        turn = ask(conversation, "now", "an answer")
+        budgets.append(turn.budget)
+        told = turn.question.metadata["view"]
+        assert told.get("tokenizer_failed", False) is (number == 0)
+        assert number == 1 or conversation.summarize() is None if kind == "hierarchical" else True
+    failed, estimated = budgets
+    assert failed is not None and estimated is not None
+    assert failed.tokenizer_failed and not estimated.tokenizer_failed
+    assert failed == msgspec.structs.replace(estimated, tokenizer_failed=True)
+    assert caplog.text.count("the tokenizer of the site") == 1
+    assert "secret" not in caplog.text
+
+
+def test_a_tokenizer_that_works_is_not_doubted(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:
+    site = Site(tmp_path, SHORT_TERM=[{"type": "tokens", "tokenizer": lambda text: len(text.encode()) + 2}])
+    turn = site.start().turn("\u00fc")
+    assert turn.budget is not None and not turn.budget.tokenizer_failed
+    assert turn.budget.question == MESSAGE + 4
+    assert "tokenizer" not in caplog.text and "tokenizer_failed" not in turn.question.metadata["view"]
+
+
+def test_a_system_prompt_of_half_characters_fails_no_turn(tmp_path: pathlib.Path) -> None:
+    chatbots = {"default": {"system_prompt": "a\ud800b", "short_term": [{"type": "tokens"}]}}
+    turn = Site(tmp_path, CHATBOTS=chatbots).start().turn("now")
+    assert turn.budget is not None and turn.budget.system == 1
+
+
+@pytest.mark.parametrize("told", ["a list", 7, [], {"turn": "1"}, {"turn": -5, "tokens": True}])
+def test_what_another_program_has_noted_under_the_same_name_fails_no_turn(tmp_path: pathlib.Path, told: t.Any) -> None:
+    site = Site(tmp_path, SHORT_TERM=[{"type": "tokens"}])
+    conversation = site.start()
+    messages = [
+        ChatMessage("user", "q", turn="t", metadata={"view": told}),
+        ChatMessage("assistant", "a", turn="t", usage={"input": 5, "output": 1}, status="complete"),
+    ]
+    site.plugin.append_messages(Scope(OWNER), str(conversation.thread_id), messages)
+    budget = conversation.turn("now").budget
+    assert budget is not None and (budget.turns, budget.factor) == (1, 1.0)
+
+
+def test_the_question_tells_the_whole_budget(tmp_path: pathlib.Path) -> None:
+    chatbots = {"default": {"system_prompt": "Be brief.", "short_term": [{"type": "tokens", "context_window": 500}]}}
+    turn = Site(tmp_path, CHATBOTS=chatbots).start().turn("now")
+    assert turn.question.metadata["view"] == {
+        "turn": 1,
+        "tokens": 8,
+        "dropped": 0,
+        "window": 500,
+        "reserve": 1_024,
+        "margin": 25,
+        "parts": {"system": 3, "question": 5},
+    }

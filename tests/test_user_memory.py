@@ -239,6 +239,117 @@ def test_threads_that_add_at_once_overwrite_nothing(make_storage: MakeStorage) -
     assert sorted(found) == [f"{writer}-{n}" for writer in range(4) for n in range(5)]
 
 
+class BusyStorage(InMemoryStorage):
+    """Lets another writer do something right before it creates, or deletes, a document."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before: dict[str, cabc.Callable[[], object]] = {}
+
+    def create(self, key: str, document: cabc.Mapping[str, t.Any]) -> bool:
+        self.before.pop("create", lambda: None)()
+        return super().create(key, document)
+
+    def delete(self, key: str) -> bool:
+        self.before.pop("delete", lambda: None)()
+        return super().delete(key)
+
+
+@pytest.fixture
+def busy() -> BusyStorage:
+    return BusyStorage()
+
+
+def test_two_changes_of_one_memory_at_once_both_count(busy: BusyStorage) -> None:
+    memories = memories_of("user:1", busy)
+    memory = memories.add("Likes tea", "note", ["drinks"])
+    busy.before["create"] = lambda: memories.update(memory.id, text="Likes green tea")
+    changed = memories.update(memory.id, category="preference")
+    assert changed is not None
+    assert (changed.text, changed.category, changed.tags) == ("Likes green tea", "preference", ("drinks",))
+    assert memories.list() == [changed] == [memories.get(memory.id)]
+
+
+def test_what_a_model_says_again_does_not_undo_what_the_owner_has_written(busy: BusyStorage) -> None:
+    memories = memories_of("user:1", busy)
+    memory = memories.add("Likes tea", source="model")
+    busy.before["create"] = lambda: memories.update(memory.id, text="Likes coffee")
+    memories.add("likes tea", source="model")
+    assert sorted(texts(memories.list())) == ["Likes coffee", "likes tea"]
+
+
+@pytest.mark.parametrize("moment", ["create", "delete"])
+def test_a_memory_that_is_deleted_while_it_is_changed_does_not_come_back(busy: BusyStorage, moment: str) -> None:
+    memories = memories_of("user:1", busy)
+    memory = memories.add("Likes tea")
+    busy.before[moment] = lambda: memories.delete(memory.id)
+    assert memories.update(memory.id, text="Likes green tea") is None
+    assert memories.list() == [] and busy.list() == []
+
+
+def test_a_memory_that_is_changed_while_it_is_deleted_is_gone(busy: BusyStorage) -> None:
+    memories = memories_of("user:1", busy)
+    memory = memories.add("Likes tea")
+    busy.before["delete"] = lambda: memories.update(memory.id, text="Likes green tea")
+    assert memories.delete(memory.id)
+    assert memories.list() == [] and busy.list() == []
+
+
+def test_a_memory_that_is_renewed_while_room_is_made_stays(busy: BusyStorage) -> None:
+    memories = memories_of("user:1", busy, most=2)
+    oldest, _ = memories.add("oldest"), memories.add("b")
+    busy.before["delete"] = lambda: memories.add("Oldest", source="model")
+    memories.add("c")
+    assert memories.get(oldest.id) is not None
+    memories.add("d")
+    assert len(memories.list()) == 2
+
+
+def test_a_memory_that_is_changed_while_it_is_adopted_comes_along(busy: BusyStorage) -> None:
+    source, target = memories_of("anon:1", busy), memories_of("user:1", busy)
+    memory = source.add("Likes tea")
+    busy.before["delete"] = lambda: source.update(memory.id, text="Likes green tea")
+    source.move_to(target)
+    assert (texts(source.list()), texts(target.list())) == ([], ["Likes green tea"])
+
+
+def test_what_a_writer_that_died_has_left_is_not_shown(busy: BusyStorage) -> None:
+    memories = memories_of("user:1", busy, most=1)
+    memory = memories.add("Likes tea")
+
+    def die() -> None:
+        raise KeyboardInterrupt
+
+    busy.before["delete"] = die
+    with pytest.raises(KeyboardInterrupt):
+        memories.update(memory.id, text="Likes green tea")
+    assert len(busy.list()) == 2
+    assert texts(memories.list()) == ["Likes green tea"]
+    memories.add("another")
+    assert texts(memories.list()) == ["another"] and len(busy.list()) == 1
+
+
+def test_an_id_names_no_other_revision(store: Storage) -> None:
+    memories = memories_of("user:1", store)
+    memory = memories.add("Likes tea")
+    memories.update(memory.id, text="Likes green tea")
+    for id in (f"{memory.id}.r1", f"{memory.id[:-1]}*", memory.id[:-1], "*"):
+        assert memories.get(id) is None
+        assert memories.update(id, text="x") is None
+        assert not memories.delete(id)
+    assert texts(memories.list()) == ["Likes green tea"]
+
+
+def test_threads_that_change_one_memory_at_once_lose_nothing(make_storage: MakeStorage) -> None:
+    memory = memories_of("user:1", make_storage()).add("Likes tea")
+    changes: list[dict[str, t.Any]] = [{"text": "Likes green tea"}, {"tags": ["drinks"]}, {"category": "preference"}]
+    together(
+        [functools.partial(memories_of("user:1", make_storage()).update, memory.id, **change) for change in changes]
+    )
+    [changed] = memories_of("user:1", make_storage()).list()
+    assert (changed.text, changed.tags, changed.category) == ("Likes green tea", ("drinks",), "preference")
+
+
 @needs_fork
 def test_processes_that_add_at_once_overwrite_nothing_and_keep_the_cap(tmp_path: pathlib.Path) -> None:
     def open_memories() -> UserMemories:

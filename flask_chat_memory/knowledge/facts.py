@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import builtins
 import collections.abc as cabc
-import threading
+import contextlib
+import secrets
 import time
 
 from ..errors import CorruptRecord
@@ -17,13 +18,16 @@ from .values import checked_text
 NAME = "global-facts"
 MAX_FACT = 1000
 
-_changing = threading.RLock()
+CHANGING = "global-facts-changing"
+"""Exists while somebody changes the facts."""
+PATIENCE = 10.0
+"""Seconds after which one who changes them counts as dead."""
+PAUSE = 0.01
+"""Seconds between two looks whether they are done."""
 
 
 class GlobalFacts:
-    """A list of texts in one document, written by the site's code.
-
-    Threads of a process change it one after the other; two processes that change it at once may lose a change.
+    """A list of texts in one document, written by the site's code; all who change it do so one after the other.
 
     :param storage: the domain ``facts``.
     :param clock: gives the UNIX time in seconds.
@@ -50,7 +54,7 @@ class GlobalFacts:
         :raises InvalidKnowledge: for what is no text of 1 to 1,000 characters.
         """
         fact = checked_text(text, "text", MAX_FACT)
-        with _changing:
+        with self._alone():
             facts = self.list()
             if fact in facts:
                 return False
@@ -59,7 +63,7 @@ class GlobalFacts:
 
     def remove(self, text: str) -> bool:
         """Remove a fact; tell whether it was there."""
-        with _changing:
+        with self._alone():
             facts = self.list()
             if text not in facts:
                 return False
@@ -75,8 +79,23 @@ class GlobalFacts:
         if isinstance(texts, str):
             raise InvalidKnowledge("texts", "must be a list of texts")
         facts = [checked_text(text, f"texts[{place}]", MAX_FACT) for place, text in enumerate(texts)]
-        with _changing:
+        with self._alone():
             self._save([*dict.fromkeys(facts)])
+
+    @contextlib.contextmanager
+    def _alone(self) -> cabc.Iterator[None]:
+        seen, since = None, time.monotonic()
+        while not self._storage.create(CHANGING, {"by": secrets.token_hex(8)}):
+            by = (self._storage.load(CHANGING) or {}).get("by")
+            if by != seen:
+                seen, since = by, time.monotonic()
+            elif time.monotonic() - since >= PATIENCE:
+                self._storage.delete(CHANGING)
+            time.sleep(PAUSE)
+        try:
+            yield
+        finally:
+            self._storage.delete(CHANGING)
 
     def _save(self, facts: builtins.list[str]) -> None:
         self._storage.save(NAME, {"facts": facts, "updated_at": timestamp(self._clock())})

@@ -103,7 +103,8 @@ class RememberTool:
             return f"Not remembered: {MOST_CALLS} memories in one turn are enough."
         # Checked before the guard reads it, for that has to be short.
         text, tags = checked_text(given.get("text"), "text", MAX_TEXT), checked_tags(given.get("tags", []))
-        for part in (text, *tags):
+        # An order may be spread over what is shown together.
+        for part in (text, *tags, " ".join((*tags, text)), " ".join((text, *tags))):
             reason = self._guard(part)
             if reason is not None:
                 return f"Not remembered: {reason}."

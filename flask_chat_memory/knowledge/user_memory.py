@@ -17,11 +17,12 @@ from ..plugins.folding import fold
 from ..storage.domains import DomainStorage
 from ..storage.rules import Document
 from ..storage.rules import TEXT
+from .revisions import Revision
+from .revisions import Revisions
 from .values import check_limit
 from .values import checked_tags
 from .values import checked_text
 from .values import holds
-from .values import readable
 from .values import seconds_of
 from .values import tags_of
 from .values import time_of
@@ -55,6 +56,8 @@ class UserMemory(msgspec.Struct, frozen=True, kw_only=True):
 class UserMemories:
     """The memories of one owner; each is a document of its own, so that writers never overwrite another's.
 
+    Of two who change the same memory at once, none is lost: the second changes what the first has made of it.
+
     :param storage: the documents of the owner in the domain ``user_memory``.
     :param most: how many are kept.
     :param clock: gives the UNIX time in seconds.
@@ -62,6 +65,7 @@ class UserMemories:
 
     def __init__(self, storage: DomainStorage, *, most: int = DEFAULT_MOST, clock: Clock = time.time) -> None:
         self._storage = storage
+        self._revisions = Revisions(storage)
         self._most = most
         self._clock = clock
 
@@ -84,13 +88,13 @@ class UserMemories:
             created_at=now,
             updated_at=now,
         )
-        known = next((memory for memory in self.list() if fold(memory.text) == fold(new.text)), None)
-        if known is not None:
-            kept = (
-                known if source == "model" else msgspec.structs.replace(new, id=known.id, created_at=known.created_at)
-            )
-            return self._save(msgspec.structs.replace(kept, updated_at=now))
-        self._save(new)
+        while (known := self._holding(new.text)) is not None:
+            memory = _memory(known)
+            kept = memory if source == "model" else _replace(new, id=memory.id, created_at=memory.created_at)
+            renewed = _replace(kept, updated_at=now)
+            if self._revisions.change(known, _document(renewed)):
+                return renewed
+        self._revisions.save(new.id, _document(new))
         self._make_room(new)
         return new
 
@@ -100,8 +104,7 @@ class UserMemories:
         :raises ValueError: for a limit that is negative or no int.
         """
         check_limit(limit)
-        found = [_memory(name, document) for name, document in readable(self._storage)]
-        found.sort(key=lambda memory: (seconds_of(memory.updated_at), memory.id), reverse=True)
+        found = [_memory(revision) for revision in self._newest_first()]
         return [
             memory for memory in found if category in (None, memory.category) and (tag is None or tag in memory.tags)
         ][:limit]
@@ -112,8 +115,8 @@ class UserMemories:
 
     def get(self, id: str) -> UserMemory | None:
         """Return a memory; None if the owner has no such one."""
-        document = self._storage.load(id) if self._storage.is_name(id) else None
-        return _memory(id, document) if document is not None and isinstance(document.get(TEXT), str) else None
+        revision = self._find(id)
+        return None if revision is None else _memory(revision)
 
     def update(
         self,
@@ -134,15 +137,16 @@ class UserMemories:
             changes["category"] = checked_category(category)
         if tags is not None:
             changes["tags"] = checked_tags(tags)
-        memory = self.get(id)
-        if memory is None:
-            return None
-        now = timestamp(self._clock())
-        return self._save(msgspec.structs.replace(memory, **changes, source="owner", updated_at=now))
+        while (revision := self._find(id)) is not None:
+            now = timestamp(self._clock())
+            memory = _replace(_memory(revision), **changes, source="owner", updated_at=now)
+            if self._revisions.change(revision, _document(memory)):
+                return memory
+        return None
 
     def delete(self, id: str) -> bool:
         """Forget a memory; tell whether there was such a one."""
-        return self._storage.is_name(id) and self._storage.delete(id)
+        return self._storage.is_name(id) and self._revisions.delete(id)
 
     def clear(self) -> int:
         """Forget all memories of the owner; return how many."""
@@ -150,25 +154,32 @@ class UserMemories:
 
     def move_to(self, target: UserMemories) -> None:
         """Give all memories to another owner; interrupted anywhere, it can be repeated."""
-        memories = self.list()
-        for memory in memories:
-            target._save(memory)
-            self.delete(memory.id)
-        for surplus in target.list()[target._most :] if memories else ():
-            target.delete(surplus.id)
+        moved = self._revisions.all()
+        while revisions := self._revisions.all():
+            # Again what was changed meanwhile.
+            for revision in revisions:
+                target._revisions.save(revision.id, revision.document)
+                self._revisions.delete_revision(revision)
+        for surplus in target._newest_first()[target._most :] if moved else ():
+            target._revisions.delete_revision(surplus)
 
-    def _save(self, memory: UserMemory) -> UserMemory:
-        document = {name: value for name, value in msgspec.structs.asdict(memory).items() if name not in ("id", TEXT)}
-        self._storage.save(memory.id, {"type": "user_memory", **document, TEXT: memory.text})
-        return memory
+    def _find(self, id: str) -> Revision | None:
+        return self._revisions.find(id) if self._storage.is_name(id) else None
+
+    def _holding(self, text: str) -> Revision | None:
+        return next((found for found in self._newest_first() if fold(found.document[TEXT]) == fold(text)), None)
+
+    def _newest_first(self) -> builtins.list[Revision]:
+        return sorted(self._revisions.all(), key=_age, reverse=True)
 
     def _make_room(self, new: UserMemory) -> None:
-        memories = self.list()
-        surplus = max(len(memories) - self._most, 0)
-        movable = [memory for memory in reversed(memories) if new.source == "owner" or memory.source == "model"]
-        for memory in movable[:surplus]:
-            self.delete(memory.id)
-        if any(memory.id == new.id for memory in movable[:surplus]):
+        revisions = self._newest_first()
+        surplus = max(len(revisions) - self._most, 0)
+        movable = [found for found in reversed(revisions) if new.source == "owner" or _memory(found).source == "model"]
+        for revision in movable[:surplus]:
+            # One that was renewed meanwhile is no longer among the oldest.
+            self._revisions.delete_revision(revision)
+        if any(revision.id == new.id for revision in movable[:surplus]):
             raise InvalidKnowledge("text", f"has no room beside the {self._most} memories of the owner")
 
 
@@ -182,11 +193,24 @@ def checked_category(value: str) -> str:
     return value
 
 
-def _memory(name: str, document: Document) -> UserMemory:
+_replace = msgspec.structs.replace
+
+
+def _age(revision: Revision) -> tuple[float, str]:
+    return seconds_of(time_of(revision.document, "updated_at")), revision.id
+
+
+def _document(memory: UserMemory) -> Document:
+    values = {name: value for name, value in msgspec.structs.asdict(memory).items() if name not in ("id", TEXT)}
+    return {"type": "user_memory", **values, TEXT: memory.text}
+
+
+def _memory(revision: Revision) -> UserMemory:
     """Return the memory of a document, which people may have written."""
+    document = revision.document
     category = document.get("category")
     return UserMemory(
-        id=name,
+        id=revision.id,
         text=document[TEXT],
         category=category if category in CATEGORIES else "note",
         tags=tags_of(document),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 
 from ..message import ChatMessage
-from ..message import OutlinedMessage
+from ..outline import OutlinedMessage
 
 
 def fold(text: str) -> str:

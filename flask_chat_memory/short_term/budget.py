@@ -13,6 +13,7 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     :param factor: by which the estimates were corrected, for the model has counted earlier ones.
     :param turns: of the conversation before the question, as far as they are known.
     :param dropped: those of them that the model does not see, or only the question of; 0 if all fit.
+    :param tokenizer_failed: the tokenizer of the site did, and bytes were counted instead.
     """
 
     context_window: int
@@ -28,12 +29,18 @@ class Budget(msgspec.Struct, frozen=True, kw_only=True):
     question: int = 0
     turns: int = 0
     dropped: int = 0
+    tokenizer_failed: bool = False
+
+    @property
+    def parts(self) -> dict[str, int]:
+        """What each takes of that which is sent, in the order in which it is."""
+        names = ("system", "knowledge", "summary", "facts", "tools", "history", "question")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def sent(self) -> int:
         """All that is sent."""
-        background = self.system + self.knowledge + self.summary + self.facts
-        return background + self.tools + self.history + self.question
+        return sum(self.parts.values())
 
     @property
     def left(self) -> int:

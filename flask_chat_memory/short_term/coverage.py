@@ -8,10 +8,12 @@ import itertools
 import msgspec
 
 from ..message import ChatMessage
+from .estimate import BYTES_A_TOKEN
 from .estimate import Tokenizer
 from .estimate import tokens_of_message
 from .estimate import tokens_of_text
 from .summary import inert
+from .summary import Summary
 from .view import turns_of
 
 MOST = 4
@@ -31,12 +33,21 @@ class Coverage(msgspec.Struct, frozen=True, kw_only=True):
     longest: int = 10_000
     tokenizer: Tokenizer = tokens_of_text
 
+    @property
+    def most_chars(self) -> int:
+        """Characters that one call of a summariser reads, at four a token."""
+        return MOST * self.threshold * BYTES_A_TOKEN
+
     def tokens(self, messages: cabc.Iterable[ChatMessage]) -> int:
         return sum(tokens_of_message(message, self.tokenizer) for message in messages)
 
     def fits(self, text: str) -> bool:
         """Tell whether a text of a summary, or its facts, leave room for a conversation."""
         return self.tokenizer(inert(text)) <= self.longest
+
+    def has_room_for(self, summary: Summary) -> bool:
+        """Tell whether a summary fits, which people may have written."""
+        return self.fits(summary.text) and self.fits("\n".join(summary.facts))
 
     def part(self, messages: cabc.Sequence[ChatMessage], running: cabc.Set[str]) -> list[ChatMessage]:
         """Return the oldest messages that a summary may cover next, in whole turns; none if there are no such ones.

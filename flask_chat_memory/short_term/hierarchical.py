@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import logging
 import math
 import typing as t
 
 import msgspec
 
+from ..events import log_event
 from .base import Prompt
 from .base import View
 from .coverage import Coverage
@@ -15,6 +17,8 @@ from .estimate import Tokenizer
 from .history import History
 from .tokens import PAGE
 from .tokens import Tokens
+
+logger = logging.getLogger(__name__)
 
 SHARE = 4
 """A summary takes one part of so many of the smallest context window, and its facts another."""
@@ -30,6 +34,8 @@ class Hierarchical(Tokens):
     :param summary_threshold: tokens that no summary covers; beyond that they are summarised.
     :param recent: messages, at least, that are not: the newest whole turns that hold so many.
     """
+
+    coverage: Coverage
 
     def __init__(
         self,
@@ -53,4 +59,9 @@ class Hierarchical(Tokens):
     def view(self, history: History, prompt: Prompt) -> View:
         # First, for thread and messages are found in one go.
         history.newest(PAGE)
-        return super().view(history, msgspec.structs.replace(prompt, summary=history.summary or prompt.summary))
+        summary = history.summary
+        if summary is not None and not self.coverage.has_room_for(summary):
+            message = "a summary is longer than there is room for, and counts as none"
+            log_event(logger, logging.WARNING, message, thread_id=summary.thread_id)
+            summary = None
+        return super().view(history, msgspec.structs.replace(prompt, summary=summary or prompt.summary))

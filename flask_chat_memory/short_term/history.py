@@ -38,6 +38,10 @@ class Source(abc.ABC):
         return None
 
     @abc.abstractmethod
+    def count(self) -> int:
+        """Return how many messages there are."""
+
+    @abc.abstractmethod
     def oldest(self, limit: int, older: cabc.Sequence[ChatMessage]) -> list[ChatMessage]:
         """Return the oldest messages after those that are at hand, oldest first."""
 
@@ -58,6 +62,9 @@ class Listed(Source):
 
     def oldest(self, limit: int, older: cabc.Sequence[ChatMessage]) -> list[ChatMessage]:
         return list(self._messages[len(older) : len(older) + limit])
+
+    def count(self) -> int:
+        return len(self._messages)
 
     def after(self, sequence: int, limit: int | None) -> list[ChatMessage]:
         return [message for message in self._messages if (message.sequence or 0) > sequence][:limit]
@@ -83,6 +90,11 @@ class History:
     def summary(self) -> Summary | None:
         """The summary of the thread; None if there is none that holds."""
         return self._source.summary(self._loaded)
+
+    @functools.cached_property
+    def count(self) -> int:
+        """How many messages the thread holds, also those of other lines than the one that is seen; none is read."""
+        return self._source.count()
 
     def after(self, sequence: int, limit: int | None = None) -> list[ChatMessage]:
         """Return the oldest ``limit`` messages with a greater sequence number; asks the store each time."""

@@ -26,6 +26,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     :param first: the sequence of the first message that is covered, ``last`` that of the last one; 0 if none is.
     :param last_id: the id of the message ``last``.
     :param read: the sequence of the last message that facts were looked for in by hand; 0 if that was not done.
+    :param read_id: the id of the message ``read``.
     :param turns: how many are covered.
     :param facts: each one line, the newest last.
     :param tokens: of text and facts, as estimated.
@@ -37,11 +38,17 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
     last: int = 0
     last_id: str | None = None
     read: int = 0
+    read_id: str | None = None
     turns: int = 0
     text: str = ""
     facts: tuple[str, ...] = ()
     tokens: int = 0
     timestamp: str
+
+    @property
+    def end(self) -> tuple[int, str | None]:
+        """Sequence and id of the message without which it does not hold."""
+        return (self.last, self.last_id) if self.last else (self.read, self.read_id)
 
     def to_document(self) -> dict[str, t.Any]:
         """Return what is stored: Markdown where people read it."""
@@ -55,6 +62,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
             "last": self.last,
             "last_id": self.last_id,
             "read": self.read,
+            "read_id": self.read_id,
             "turns": self.turns,
             "text": f"{_SUMMARY}\n\n{self.text}\n\n{_FACTS}\n\n{facts}".rstrip("\n"),
         }
@@ -69,7 +77,7 @@ class Summary(msgspec.Struct, frozen=True, kw_only=True):
         text, heading, facts = f"\n{document.get('text', '')}\n".rpartition(f"\n{_FACTS}\n")
         values = {name: document.get(name) for name in cls.__struct_fields__}
         numbers = [values[name] for name in ("first", "last", "read", "turns", "tokens")]
-        texts = [values["thread_id"], values["timestamp"], values["last_id"] or ""]
+        texts = [values["thread_id"], values["timestamp"], values["last_id"] or "", values["read_id"] or ""]
         if (
             document.get("type") != TYPE
             or not heading

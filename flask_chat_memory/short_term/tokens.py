@@ -16,11 +16,12 @@ from .base import ShortTermMemory
 from .base import View
 from .budget import Budget
 from .estimate import correction
-from .estimate import SENT
+from .estimate import SiteTokenizer
 from .estimate import Tokenizer
 from .estimate import tokens_of_json
 from .estimate import tokens_of_message
 from .estimate import tokens_of_text
+from .estimate import told_of
 from .history import EVERYTHING
 from .history import History
 from .system import facts_block
@@ -43,7 +44,7 @@ class Tokens(ShortTermMemory):
     :param reserve: tokens that are kept free for the answer.
     :param margin: share of the context window that is kept free because estimates are estimates.
     :param tools: the schemas of tools that are sent with every call.
-    :param tokenizer: counts the tokens of a text; without one, four bytes of UTF-8 are one.
+    :param tokenizer: counts the tokens of a text; without one, and where it fails, four bytes of UTF-8 are one.
     """
 
     def __init__(
@@ -71,10 +72,11 @@ class Tokens(ShortTermMemory):
         self._window = context_window
         self._reserve = reserve
         self._margin = margin
-        self._tokenizer = tokenizer or tokens_of_text
+        self._tokenizer: Tokenizer = SiteTokenizer(tokenizer) if tokenizer else tokens_of_text
         self._tools = tokens_of_json(list(tools), self._tokenizer) if tools else 0
 
     def view(self, history: History, prompt: Prompt) -> View:
+        failures = self._failures()
         newest = history.newest(PAGE)
         factor = correction(newest)
         summary = prompt.summary
@@ -86,11 +88,17 @@ class Tokens(ShortTermMemory):
         if first is not None and not is_all:
             shown, is_all = self._fitting(history, covered, budget.left - self._tokens([first], factor), factor)
         seen = sum(message.role == "user" for message in shown) + (summary.turns if summary else 0)
-        if first is not None and first not in shown[:1]:
+        if first is not None and first not in shown:
             shown = [first, *shown]
         turns = _told_turns(newest) or (seen if is_all else _count_turns(history))
         dropped = 0 if is_all else max(turns - seen, 0)
-        budget = msgspec.structs.replace(budget, history=self._tokens(shown, factor), turns=turns, dropped=dropped)
+        budget = msgspec.structs.replace(
+            budget,
+            history=self._tokens(shown, factor),
+            turns=turns,
+            dropped=dropped,
+            tokenizer_failed=self._failures() > failures,
+        )
         if budget.left < 0:
             log_event(
                 logger,
@@ -137,6 +145,9 @@ class Tokens(ShortTermMemory):
                 return shown, True
             count *= 2
 
+    def _failures(self) -> int:
+        return self._tokenizer.failures if isinstance(self._tokenizer, SiteTokenizer) else 0
+
     def _tokens(self, messages: cabc.Iterable[ChatMessage], factor: float) -> int:
         return math.ceil(factor * sum(tokens_of_message(message, self._tokenizer) for message in messages))
 
@@ -158,8 +169,8 @@ def _split(messages: list[ChatMessage]) -> list[list[ChatMessage]]:
 def _told_turns(newest: list[ChatMessage]) -> int | None:
     """Return how many turns the conversation has had, as its newest question tells."""
     question = next((message for message in reversed(newest) if message.role == "user"), None)
-    told = None if question is None else (question.metadata.get(SENT) or {}).get("turn")
-    return told if isinstance(told, int) else None
+    told = None if question is None else told_of(question).get("turn")
+    return told if type(told) is int and told >= 0 else None
 
 
 def _count_turns(history: History) -> int:

@@ -7,6 +7,9 @@ import typing as t
 
 from ..message import ChatMessage
 
+INSTRUCTING = ("system", "developer")
+"""Roles in which the site speaks to the model."""
+
 
 def by_turn(messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
     """Group messages by turn, turns in the order of their questions.
@@ -36,14 +39,14 @@ def turns_of(messages: cabc.Iterable[ChatMessage]) -> list[str | int]:
 def acceptable(messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
     """Return messages in an order that strict providers accept.
 
-    Assistant messages without content are left out, tool calls without their results and results without their call
-    likewise, and user messages in a row are joined. Neither an answer nor a result stands before the first user
-    message.
+    Messages without content are left out, tool calls without their results and results without their call likewise, and
+    user messages in a row are joined. Neither an answer nor a result stands before the first user message. What the
+    site has stored as ``system`` or ``developer`` is part of the one system message.
     """
     result: list[ChatMessage] = []
     is_asked = False
-    for message in _paired(list(messages)):
-        if message.role == "assistant" and _is_blank(message) and not message.tool_calls:
+    for message in _paired([message for message in messages if message.role not in INSTRUCTING]):
+        if message.role != "tool" and _is_blank(message) and not message.tool_calls:
             continue
         if message.role in ("assistant", "tool") and not is_asked:
             continue
@@ -74,7 +77,10 @@ def _paired(messages: list[ChatMessage]) -> cabc.Iterator[ChatMessage]:
         place = end
         if len(set(wanted)) == len(message.tool_calls) and results.keys() >= set(wanted):
             yield message
-            yield from (results[call] for call in wanted)
+            # The result of a tool that gave nothing is an empty text: null is refused.
+            yield from (
+                results[call] if results[call].content else results[call].replace(content="") for call in wanted
+            )
         elif message.content:
             yield ChatMessage.from_dict({k: v for k, v in message.to_dict().items() if k != "tool_calls"})
 

@@ -69,7 +69,22 @@ class DomainStorage(Storage):
         """
         if not is_owner(owner):
             raise MissingOwner("documents of an owner need an owner")
-        return DomainStorage(self._storage, f"{self._folder}/{OWNER}{segment(owner)}", self._retention)
+        return self.of_segment(segment(owner))
+
+    def of_segment(self, owner: str) -> DomainStorage:
+        """Return the documents of the owner whose segment of the keys this is, as :meth:`owned` gives it."""
+        return DomainStorage(self._storage, f"{self._folder}/{OWNER}{owner}", self._retention)
+
+    def owned(self) -> dict[str, builtins.list[str]]:
+        """Return the names of the documents of each owner, by the owner's segment of the keys."""
+        start = f"{self._folder}/{OWNER}"
+        with StorageErrors():
+            keys = builtins.list(self._storage.list(f"{start}*"))
+        found: dict[str, builtins.list[str]] = {}
+        for key in keys:
+            owner, _, name = key.removeprefix(start).partition("/")
+            found.setdefault(owner, []).append(urllib.parse.unquote(name))
+        return found
 
     def save(self, name: str, document: cabc.Mapping[str, t.Any]) -> None:
         key, document = self._key(name), plain_document(document)

@@ -9,7 +9,6 @@ import typing as t
 from ..encryption import Cipher
 from ..encryption import place_of
 from ..errors import ConfigurationError
-from ..errors import DecryptionFailed
 from ..plugins.base import Clock
 from ..plugins.options import CheckedOptions
 from ..plugins.options import Option
@@ -118,10 +117,8 @@ class EncryptedStorage(Storage):
 
     def _decrypted(self, key: str, stored: t.Any) -> Document:
         hidden = stored.get(HIDDEN) if isinstance(stored, dict) else None
-        try:
-            return decode(self._cipher.decrypt(hidden, place_of("document", key)), key)
-        except DecryptionFailed as error:
-            raise DecryptionFailed(f"the stored document {key!r} cannot be read: {error}") from error
+        name = f"the stored document {key!r}"
+        return decode(self._cipher.decrypt(hidden, place_of("document", key), name), key)
 
     def delete(self, key: str) -> bool:
         return self._storage.delete(key)

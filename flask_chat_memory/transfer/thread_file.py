@@ -1,4 +1,4 @@
-"""A thread as one JSON document: ``thread_id``, ``created_at``, ``updated_at``, ``messages``, ``metadata``."""
+"""A thread as one JSON document: ``thread_id``, ``created_at``, ``updated_at``, ``messages``, ``metadata``, ..."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ import typing as t
 
 import msgspec
 
+from ..errors import CorruptRecord
 from ..errors import ImportRefused
+from ..errors import InvalidDocument
 from ..errors import InvalidMessage
 from ..errors import NewerFormat
 from ..errors import UnknownThread
@@ -26,7 +28,11 @@ from ..plugins.records import Appended
 from ..plugins.records import Mark
 from ..plugins.records import Scope
 from ..plugins.rules import is_thread_id
+from ..short_term.summary import Summary
 from ..storage.domains import check_format
+from ..storage.rules import Document
+from ..storage.rules import plain_document
+from ..summaries import Summaries
 from .lines import checked_lines
 from .lines import checked_marks
 from .lines import load_lines
@@ -52,15 +58,24 @@ class _Document(msgspec.Struct, omit_defaults=True):
     hidden: list[msgspec.Raw] = []
     lines: Lines | None = None
     marks: dict[str, Mark] = {}
+    summary: Document | None = None
 
 
-def export_thread(plugin: ChatMemoryPlugin, scope: Scope, thread_id: str, path: Path | None = None) -> bytes:
+def export_thread(
+    plugin: ChatMemoryPlugin,
+    scope: Scope,
+    thread_id: str,
+    path: Path | None = None,
+    *,
+    summaries: Summaries | None = None,
+) -> bytes:
     """Return a thread as a JSON document.
 
-    The times are those of its first and its last visible message. Hidden messages, the lines and the marks are in it
-    where there are any.
+    The times are those of its first and its last visible message. Hidden messages, the lines, the marks, and the
+    summary with its facts are in it where there are any.
 
     :param path: of a file to be written besides, whole or not at all, for its owner's eyes only.
+    :param summaries: where the summary is; None leaves it out.
     :raises UnknownThread: if the scope has no such thread.
     :raises OSError: if the file cannot be written.
     """
@@ -79,6 +94,7 @@ def export_thread(plugin: ChatMemoryPlugin, scope: Scope, thread_id: str, path: 
         [msgspec.Raw(message.to_json()) for message in hidden],
         None if lines == Lines() else lines,
         load_marks(plugin, scope, thread_id),
+        summaries.export(plugin, scope, thread_id) if summaries else None,
     )
     text = msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
     if path is not None:
@@ -87,7 +103,12 @@ def export_thread(plugin: ChatMemoryPlugin, scope: Scope, thread_id: str, path: 
 
 
 def import_thread(
-    plugin: ChatMemoryPlugin, scope: Scope, source: Path | bytes, *, max_bytes: int = MAX_BYTES
+    plugin: ChatMemoryPlugin,
+    scope: Scope,
+    source: Path | bytes,
+    *,
+    max_bytes: int = MAX_BYTES,
+    summaries: Summaries | None = None,
 ) -> Appended:
     """Store the messages of a JSON document in the thread that it names, as one batch; then their lines and marks.
 
@@ -96,6 +117,7 @@ def import_thread(
     turns. With ``threads="one"`` they are added to the conversation that the scope has.
 
     :param source: the path of a file, or the document itself.
+    :param summaries: where the summary goes, if the thread begins with these messages; None leaves it out.
     :return: where the messages are.
     :raises ImportRefused: if it is no such document; nothing is stored then.
     :raises OSError: if the file cannot be read.
@@ -103,13 +125,15 @@ def import_thread(
     text = source if isinstance(source, bytes) else _read(source, max_bytes)
     if len(text) > max_bytes:
         raise ImportRefused(f"it is larger than {max_bytes} bytes")
-    thread_id, messages, hidden, lines, marks = _thread_of(text)
+    thread_id, messages, hidden, lines, marks, summary = _thread_of(text)
     if isinstance(plugin, HidesMessages):
         messages = _merged(messages, hidden, lines)
     # A digest, for the longest thread id would be too long for a key.
     key = "import:" + hashlib.blake2b(thread_id.encode(), digest_size=16).hexdigest()
     appended = t.cast(Appended, plugin.append_messages(scope, thread_id, messages, key=key))
     restore(plugin, scope, appended, messages, lines, marks)
+    if summaries is not None and summary is not None:
+        summaries.restore(scope, appended, summary, messages)
     return appended
 
 
@@ -121,7 +145,9 @@ def _merged(
     return [next(seen if lines.sees(place) else unseen) for place in range(1, len(messages) + len(hidden) + 1)]
 
 
-def _thread_of(text: bytes) -> tuple[str, list[ChatMessage], list[ChatMessage], Lines, dict[str, Mark]]:
+def _thread_of(
+    text: bytes,
+) -> tuple[str, list[ChatMessage], list[ChatMessage], Lines, dict[str, Mark], Document | None]:
     try:
         document = json.loads(text.decode(), object_pairs_hook=_object, parse_constant=_refuse_constant)
     except ImportRefused:
@@ -153,7 +179,18 @@ def _thread_of(text: bytes) -> tuple[str, list[ChatMessage], list[ChatMessage], 
         [_message(given, f"hidden[{place}]") for place, given in enumerate(hidden)],
         checked_lines(document.get("lines"), len(messages), len(hidden)),
         checked_marks(_mapping(document.get("marks", {}))),
+        _summary(document.get("summary")),
     )
+
+
+def _summary(given: object) -> Document | None:
+    if given is None:
+        return None
+    try:
+        Summary.from_document(plain_document(given))
+    except (CorruptRecord, InvalidDocument) as error:
+        raise ImportRefused("summary is none") from error
+    return t.cast(Document, given)
 
 
 def _message(given: object, where: str) -> ChatMessage:

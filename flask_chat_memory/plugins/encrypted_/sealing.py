@@ -14,6 +14,7 @@ from ...encryption import place_of
 from ...errors import DecryptionFailed
 from ...events import log_event
 from ...message import ChatMessage
+from ...outline import Outlines
 from ..abilities import Reseals
 from ..records import LiveTurn
 from ..records import Scope
@@ -21,6 +22,11 @@ from ..records import Thread
 from ..records import WholeThread
 
 logger = logging.getLogger(__name__)
+
+CHUNK = 100
+"""Messages that are worked on at once: so many lie near the processor."""
+_encode = msgspec.json.encode
+_decode = msgspec.json.Decoder(str).decode
 
 Kind = t.Literal["title", "comment", "live"]
 _NAMES: dict[Kind, str] = {
@@ -36,46 +42,44 @@ class Sealing:
     def __init__(self, cipher: Cipher) -> None:
         self._cipher = cipher
 
-    def seal(self, scope: Scope, thread_id: str, messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
-        """Return messages whose content is the encrypted message."""
-        encrypt, thread = self._cipher.encrypt, _place_of_messages(scope, thread_id)
-        return [message.outlined(encrypt(message.to_json(), thread + message.outline())) for message in messages]
+    def seal(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> list[ChatMessage]:
+        """Return the outlines of messages, with what was said encrypted as their content."""
+        outlines = Outlines(messages)
+        thread = _place_of_messages(scope, thread_id)
+        return outlines.with_contents(
+            self._cipher.encrypt(said, thread + outline)
+            for said, outline in zip(outlines.said(), outlines.texts(), strict=True)
+        )
 
     def open(self, scope: Scope, thread_id: str, messages: cabc.Sequence[ChatMessage]) -> list[ChatMessage]:
         """Return the messages that were encrypted.
 
         :raises DecryptionFailed: naming the sequence of the message, nothing else of it.
         """
-        opened = ChatMessage.from_rows(self._opened(_place_of_messages(scope, thread_id), messages))
-        for place, sealed in enumerate(messages):
-            if sealed.append_key is not None:
-                opened[place] = opened[place].numbered(sealed.sequence, sealed.append_key)
+        thread = _place_of_messages(scope, thread_id)
+        opened = []
+        for start in range(0, len(messages), CHUNK):
+            chunk = messages[start : start + CHUNK]
+            outlines = Outlines(chunk)
+            places = [thread + outline for outline in outlines.texts()]
+            name = functools.partial(_name, chunk)
+            opened += outlines.with_said(self._cipher.decrypt_all(outlines.contents(), places, name))
         return opened
-
-    def _opened(self, thread: bytes, messages: cabc.Iterable[ChatMessage]) -> cabc.Iterator[tuple[int | None, bytes]]:
-        decrypt = self._cipher.decrypt
-        for message in messages:
-            try:
-                yield message.sequence, decrypt(message.content, thread + message.outline())
-            except DecryptionFailed as error:
-                raise DecryptionFailed(f"the stored message {message.sequence} cannot be read: {error}") from error
 
     def seal_text(self, text: str, kind: Kind, scope: Scope, *place: str) -> str:
         """Return a text encrypted.
 
         :param place: the id of the thread, and of the message or the turn if the text belongs to one.
         """
-        return self._cipher.encrypt(text.encode(), place_of(kind, scope.owner, scope.chatbot, *place))
+        return self._cipher.encrypt(_encode(text), place_of(kind, scope.owner, scope.chatbot, *place))
 
     def open_text(self, sealed: str, kind: Kind, scope: Scope, *place: str) -> str:
         """Return the text that was encrypted.
 
         :raises DecryptionFailed: if it cannot be read.
         """
-        try:
-            return self._cipher.decrypt(sealed, place_of(kind, scope.owner, scope.chatbot, *place)).decode()
-        except DecryptionFailed as error:
-            raise DecryptionFailed(f"{_NAMES[kind]} cannot be read: {error}") from error
+        place_in_store = place_of(kind, scope.owner, scope.chatbot, *place)
+        return _decode(self._cipher.decrypt(sealed, place_in_store, _NAMES[kind]))
 
     def open_live(self, scope: Scope, thread_id: str, live: LiveTurn) -> LiveTurn:
         """Return a live record with its text; without one that cannot be read, so that the turn can be ended."""
@@ -195,3 +199,7 @@ class Resealing:
 
 def _place_of_messages(scope: Scope, thread_id: str) -> bytes:
     return place_of("message", scope.owner, scope.chatbot, thread_id, "")
+
+
+def _name(messages: cabc.Sequence[ChatMessage], place: int) -> str:
+    return f"the stored message {messages[place].sequence}"

@@ -9,6 +9,17 @@ import sqlalchemy as sa
 from .dialect import Dialect
 
 
+class Loan(t.NamedTuple):
+    """A connection of the pool in the state that the plugin works with.
+
+    :ivar state: what :meth:`Dialect.give_back` needs.
+    """
+
+    connection: t.Any
+    cursor: t.Any
+    state: object
+
+
 class Connections:
     """Connections of an engine's pool.
 
@@ -20,31 +31,35 @@ class Connections:
         self._engine = engine
         self._dialect = dialect
         self._keeps = owned and dialect.may_stay_checked_out
-        self._kept: list[t.Any] = []
+        self._kept: list[Loan] = []
         self._inherited: list[object] = []
 
-    def take(self) -> t.Any:
+    def take(self) -> Loan:
         try:
             return self._kept.pop()
         except IndexError:
-            return self._engine.raw_connection()
+            connection = self._engine.raw_connection()
+            state = self._dialect.lend(connection)
+            return Loan(connection, self._dialect.cursor(connection), state)
 
-    def give_back(self, connection: t.Any) -> None:
+    def give_back(self, loan: Loan) -> None:
+        if not loan.connection.is_valid:
+            return
         # Of a pool with more than it keeps somebody may be waiting for one.
         if self._keeps and t.cast(sa.QueuePool, self._engine.pool).overflow() <= 0:
-            self._kept.append(connection)
+            self._kept.append(loan)
         else:
-            connection.close()
+            self._return(loan)
 
-    def take_living(self) -> t.Any:
+    def take_living(self) -> Loan:
         """Return a connection that is tested or new; dead ones in the pool are replaced."""
         self._release()
         pool = self._engine.pool
         for _ in range(pool.checkedin() if isinstance(pool, sa.QueuePool) else 0):
-            connection = self.take()
-            if self._is_alive(connection):
-                return connection
-            connection.invalidate()
+            loan = self.take()
+            if self._is_alive(loan.cursor):
+                return loan
+            loan.connection.invalidate()
         return self.take()
 
     def close(self) -> None:
@@ -62,11 +77,15 @@ class Connections:
 
     def _release(self) -> None:
         while self._kept:
-            self._kept.pop().close()
+            self._return(self._kept.pop())
 
-    def _is_alive(self, connection: t.Any) -> bool:
+    def _return(self, loan: Loan) -> None:
+        self._dialect.give_back(loan.connection, loan.state)
+        loan.connection.close()
+
+    def _is_alive(self, cursor: t.Any) -> bool:
         try:
-            connection.cursor().execute("SELECT 1")
+            cursor.execute("SELECT 1")
         except self._dialect.driver_error:
             return False
         return True

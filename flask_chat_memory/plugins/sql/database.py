@@ -19,6 +19,7 @@ from ..forks import ReadersGate
 from ..forks import rest_in_forks
 from ..reports import StoreReport
 from .connections import Connections
+from .connections import Loan
 from .dialect import Dialect
 from .engines import dialect_of
 from .engines import engine_for
@@ -122,24 +123,21 @@ class Database:
         :return: the rows, none if others were in its way; and whether it may have been done nevertheless.
         """
         with self.lock, self._errors:
-            connection = self._connection()
-            state = self.dialect.lend(connection)
+            loan = self._take()
             try:
-                cursor = self.dialect.cursor(connection)
-                cursor.execute(statement, values)
-                return cursor.fetchall(), False
+                loan.cursor.execute(statement, values)
+                return loan.cursor.fetchall(), False
             except self.dialect.driver_error as error:
-                if self.dialect.is_dropped(error, connection.dbapi_connection):
-                    connection.invalidate(error)
+                if self._is_dropped(loan, error):
                     return [], True
                 if self.dialect.code(error) in self.dialect.conflicts | self.dialect.duplicates:
                     return [], False
                 raise
             except BaseException as error:
-                _part_with(connection, error)
+                _part_with(loan, error)
                 raise
             finally:
-                self._give_back(connection, state)
+                self._connections.give_back(loan)
 
     def examine(self) -> StoreReport:
         """Return what the database tells of itself; nothing is made."""
@@ -153,15 +151,14 @@ class Database:
             raise StorageError("the plugin is closed")
         if self.dialect.is_there():
             with self.lock, self._errors:
-                connection = self._connections.take_living()
-                state = self.dialect.lend(connection)
+                loan = self._connections.take_living()
                 try:
-                    self.dialect.cursor(connection).execute("SELECT 1")
+                    loan.cursor.execute("SELECT 1")
                 except self.dialect.driver_error as error:
-                    connection.invalidate(error)
+                    loan.connection.invalidate(error)
                     raise
                 finally:
-                    self._give_back(connection, state)
+                    self._connections.give_back(loan)
 
     def close(self) -> None:
         self._closed = True
@@ -183,23 +180,21 @@ class Database:
         dialect = self.dialect
         dropped = False
         for attempt in range(1, ATTEMPTS + 1):
-            connection = self._connection(dropped)
-            state = dialect.lend(connection)
+            loan = self._take(dropped)
             try:
-                return work(dialect.cursor(connection), repeated)
+                return work(loan.cursor, repeated)
             except dialect.driver_error as error:
-                if dialect.is_dropped(error, connection.dbapi_connection):
-                    connection.invalidate(error)
+                if self._is_dropped(loan, error):
                     if dropped:
                         raise
                     dropped = repeated = True
                 elif attempt == ATTEMPTS or dialect.code(error) not in dialect.conflicts:
                     raise
             except BaseException as error:
-                _part_with(connection, error)
+                _part_with(loan, error)
                 raise
             finally:
-                self._give_back(connection, state)
+                self._connections.give_back(loan)
         raise AssertionError("the last attempt returns or raises")
 
     def _transact(
@@ -232,17 +227,19 @@ class Database:
                 raise StorageError(f"{dialect.place()} may have stored it or not: the connection was lost") from error
             raise
 
-    def _give_back(self, connection: t.Any, state: object) -> None:
-        if connection.is_valid:
-            self.dialect.give_back(connection, state)
-            self._connections.give_back(connection)
+    def _is_dropped(self, loan: Loan, error: Exception) -> bool:
+        """Tell whether the connection was lost; a lost one is not used again."""
+        if not self.dialect.is_dropped(error, loan.connection.dbapi_connection):
+            return False
+        loan.connection.invalidate(error)
+        return True
 
     def _start_over(self) -> None:
         """Look for the tables again."""
         self._ready = False
         self.dialect.forget()
 
-    def _connection(self, tested: bool = False) -> t.Any:
+    def _take(self, tested: bool = False) -> Loan:
         if self._closed:
             raise StorageError("the plugin is closed")
         if not self._ready:
@@ -257,7 +254,7 @@ class Database:
             self._ready = True
 
 
-def _part_with(connection: t.Any, error: BaseException) -> None:
+def _part_with(loan: Loan, error: BaseException) -> None:
     """Close a connection at an interruption: the next one to use it would get the rest of an answer."""
     if not isinstance(error, Exception):
-        connection.invalidate()
+        loan.connection.invalidate()

@@ -1,36 +1,38 @@
-"""The plugin on SQLite, and the same wrapped by ``encrypted``."""
+"""A plugin, and the same wrapped by ``encrypted``, each in a place of its own."""
 
 from __future__ import annotations
 
 import collections.abc as cabc
 import contextlib
-import pathlib
-import tempfile
+import functools
+import typing as t
 
+from flask_chat_memory.plugins.base import ChatMemoryPlugin
 from flask_chat_memory.plugins.encrypted import EncryptedPlugin
+from flask_chat_memory.plugins.file import FilePlugin
+from flask_chat_memory.plugins.redis import RedisPlugin
+from flask_chat_memory.plugins.sqlalchemy import SQLAlchemyPlugin
 from tests.benchmarks.store import System
-from tests.benchmarks.systems.plugin import PluginSystem
-from tests.benchmarks.systems.sqlite import cut
-from tests.benchmarks.systems.sqlite import OurSqlite
+from tests.benchmarks.systems import files
+from tests.benchmarks.systems import postgresql
+from tests.benchmarks.systems import redis
+from tests.benchmarks.systems import sqlite
 from tests.encryption import NEW
 
-
-class Encrypted(PluginSystem):
-    def __init__(self, path: pathlib.Path, length: int) -> None:
-        self.plugin = EncryptedPlugin({"plugin": "sqlalchemy", "keys": [NEW], "options": {"url": f"sqlite:///{path}"}})
-        self._path = path
-        super().__init__(self.plugin, length)
-
-    def cut(self, length: int) -> None:
-        cut(self._path, length)
+Systems = cabc.Callable[..., contextlib.AbstractContextManager[list[System]]]
+"""Gives the systems of a backend, of which the last is the plugin that it is told to make."""
 
 
 @contextlib.contextmanager
-def systems(length: int) -> cabc.Iterator[list[System]]:
-    """Give each a file of its own."""
-    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        plain = OurSqlite(pathlib.Path(folder, "plain.sqlite3"), length)
-        stack.callback(plain.plugin.close)
-        encrypted = Encrypted(pathlib.Path(folder, "encrypted.sqlite3"), length)
-        stack.callback(encrypted.plugin.close)
-        yield [plain, encrypted]
+def both(plugin: type[ChatMemoryPlugin], systems: Systems, length: int) -> cabc.Iterator[list[System]]:
+    def encrypted(options: dict[str, t.Any]) -> ChatMemoryPlugin:
+        return EncryptedPlugin({"plugin": plugin, "keys": [NEW], "options": options})
+
+    with systems(length) as plain, systems(length, encrypted) as hidden:
+        yield [plain[-1], hidden[-1]]
+
+
+on_sqlite = functools.partial(both, SQLAlchemyPlugin, sqlite.systems)
+on_postgresql = functools.partial(both, SQLAlchemyPlugin, postgresql.systems)
+on_redis = functools.partial(both, RedisPlugin, redis.systems)
+on_files = functools.partial(both, FilePlugin, files.systems)

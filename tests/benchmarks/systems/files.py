@@ -10,11 +10,13 @@ import tempfile
 
 import msgspec
 
+from flask_chat_memory.plugins.base import ChatMemoryPlugin
 from flask_chat_memory.plugins.file import FilePlugin
 from tests.benchmarks.store import Body
 from tests.benchmarks.store import fill
 from tests.benchmarks.store import OWNER
 from tests.benchmarks.store import System
+from tests.benchmarks.systems.plugin import Make
 from tests.benchmarks.systems.plugin import PluginSystem
 from tests.benchmarks.systems.plugin import RawSystem
 
@@ -79,9 +81,8 @@ def append(path: str, messages: cabc.Iterable[Body]) -> None:
 
 
 class OurFile(PluginSystem):
-    def __init__(self, folder: pathlib.Path, length: int) -> None:
-        self.plugin = FilePlugin({"folder": str(folder)})
-        super().__init__(self.plugin, length)
+    def __init__(self, plugin: ChatMemoryPlugin, folder: pathlib.Path, length: int) -> None:
+        super().__init__(plugin, length)
         [self._body] = (
             path
             for path in folder.glob("conversations/*/*.jsonl")
@@ -94,9 +95,9 @@ class OurFile(PluginSystem):
 
 
 @contextlib.contextmanager
-def systems(length: int) -> cabc.Iterator[list[System]]:
+def systems(length: int, make: Make = FilePlugin) -> cabc.Iterator[list[System]]:
     """Give each a folder of its own."""
     with tempfile.TemporaryDirectory() as folder:
-        ours = OurFile(pathlib.Path(folder, "ours"), length)
-        with contextlib.closing(ours.plugin):
-            yield [RawFile(pathlib.Path(folder, "raw"), length), ours]
+        place = pathlib.Path(folder, "ours")
+        with contextlib.closing(make({"folder": str(place)})) as plugin:
+            yield [RawFile(pathlib.Path(folder, "raw"), length), OurFile(plugin, place, length)]

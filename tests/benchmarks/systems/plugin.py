@@ -19,6 +19,9 @@ from tests.benchmarks.store import THREAD_ID
 
 SCOPE = Scope(OWNER)
 
+Make = cabc.Callable[[dict[str, t.Any]], ChatMemoryPlugin]
+"""Makes what is measured from the options of the plugin that keeps it."""
+
 
 class Measured(ChatMemoryPlugin, CurrentThread, KeepsLiveTurns):
     """What a plugin must be."""

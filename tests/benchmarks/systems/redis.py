@@ -12,6 +12,7 @@ import typing as t
 import msgspec
 import redis
 
+from flask_chat_memory.plugins.base import ChatMemoryPlugin
 from flask_chat_memory.plugins.redis import RedisPlugin
 from flask_chat_memory.plugins.redis_.names import index_name
 from flask_chat_memory.plugins.redis_.names import thread_digest
@@ -20,6 +21,7 @@ from tests.benchmarks.store import fill
 from tests.benchmarks.store import OWNER
 from tests.benchmarks.store import System
 from tests.benchmarks.store import THREAD_ID
+from tests.benchmarks.systems.plugin import Make
 from tests.benchmarks.systems.plugin import PluginSystem
 from tests.benchmarks.systems.plugin import RawSystem
 from tests.benchmarks.systems.plugin import SCOPE
@@ -91,7 +93,7 @@ _FOUND = (("m", "id"), ("t", "turn"))
 
 
 class OurRedis(PluginSystem):
-    def __init__(self, plugin: RedisPlugin, client: redis.Redis, prefix: str, length: int) -> None:
+    def __init__(self, plugin: ChatMemoryPlugin, client: redis.Redis, prefix: str, length: int) -> None:
         super().__init__(plugin, length)
         self._client = t.cast(t.Any, client)
         self._key = f"{index_name(prefix, SCOPE)}:{thread_digest(THREAD_ID)}"
@@ -112,12 +114,12 @@ class OurRedis(PluginSystem):
 
 
 @contextlib.contextmanager
-def systems(length: int) -> cabc.Iterator[list[System]]:
+def systems(length: int, make: Make = RedisPlugin) -> cabc.Iterator[list[System]]:
     """Give each keys of its own, on the server that the environment names."""
     url, prefix = os.environ[URL], f"chat-memory-benchmark-{secrets.token_hex(8)}:"
     with (
         redis.Redis.from_url(url) as client,
-        contextlib.closing(RedisPlugin({"url": url, "key_prefix": prefix})) as plugin,
+        contextlib.closing(make({"url": url, "key_prefix": prefix})) as plugin,
     ):
         try:
             ours = OurRedis(plugin, client, prefix, length)

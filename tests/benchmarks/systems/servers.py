@@ -11,6 +11,7 @@ import typing as t
 import msgspec
 import sqlalchemy as sa
 
+from flask_chat_memory.plugins.base import ChatMemoryPlugin
 from flask_chat_memory.plugins.records import Scope
 from flask_chat_memory.plugins.sql.engines import check_url
 from flask_chat_memory.plugins.sql.tables import thread_key
@@ -19,6 +20,7 @@ from tests.benchmarks.store import Body
 from tests.benchmarks.store import OWNER
 from tests.benchmarks.store import System
 from tests.benchmarks.store import THREAD_ID
+from tests.benchmarks.systems.plugin import Make
 from tests.benchmarks.systems.plugin import PluginSystem
 from tests.benchmarks.systems.plugin import RawSystem
 
@@ -61,7 +63,7 @@ class RawServer(RawSystem):
 
 
 class OurServer(PluginSystem):
-    def __init__(self, plugin: SQLAlchemyPlugin, raw: RawServer, length: int) -> None:
+    def __init__(self, plugin: ChatMemoryPlugin, raw: RawServer, length: int) -> None:
         super().__init__(plugin, length)
         self._raw = raw
 
@@ -87,15 +89,14 @@ def both(
     place_in: cabc.Callable[[sa.URL], contextlib.AbstractContextManager[sa.URL]],
     connect: cabc.Callable[[sa.URL], RawServer],
     length: int,
+    make: Make = SQLAlchemyPlugin,
 ) -> cabc.Iterator[list[System]]:
     """Give the driver and the plugin in the same place, made for them on the server that the environment names.
 
     :param variable: has the URL of the server.
     """
     with place_in(check_url(os.environ[variable])) as url, contextlib.ExitStack() as stack:
-        plugin = stack.enter_context(
-            contextlib.closing(SQLAlchemyPlugin({"url": url.render_as_string(hide_password=False)}))
-        )
+        plugin = stack.enter_context(contextlib.closing(make({"url": url.render_as_string(hide_password=False)})))
         raw = connect(url)
         stack.callback(raw.connection.close)
         ours = OurServer(plugin, raw, length)

@@ -12,6 +12,7 @@ import time
 
 import msgspec
 
+from flask_chat_memory.plugins.base import ChatMemoryPlugin
 from flask_chat_memory.plugins.folding import fold
 from flask_chat_memory.plugins.records import Scope
 from flask_chat_memory.plugins.sql.tables import thread_key
@@ -20,6 +21,7 @@ from tests.benchmarks.store import Body
 from tests.benchmarks.store import OWNER
 from tests.benchmarks.store import System
 from tests.benchmarks.store import THREAD_ID
+from tests.benchmarks.systems.plugin import Make
 from tests.benchmarks.systems.plugin import PluginSystem
 from tests.benchmarks.systems.plugin import RawSystem
 
@@ -108,10 +110,9 @@ class RawSqlite(RawSystem):
 
 
 class OurSqlite(PluginSystem):
-    def __init__(self, path: pathlib.Path, length: int) -> None:
-        self.plugin = SQLAlchemyPlugin({"url": f"sqlite:///{path}"})
+    def __init__(self, plugin: ChatMemoryPlugin, path: pathlib.Path, length: int) -> None:
+        super().__init__(plugin, length)
         self._path = path
-        super().__init__(self.plugin, length)
 
     def cut(self, length: int) -> None:
         cut(self._path, length)
@@ -130,12 +131,12 @@ def cut(path: pathlib.Path, length: int) -> None:
 
 
 @contextlib.contextmanager
-def systems(length: int) -> cabc.Iterator[list[System]]:
+def systems(length: int, make: Make = SQLAlchemyPlugin) -> cabc.Iterator[list[System]]:
     """Give each a copy of the same file."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         paths = [pathlib.Path(folder, name) for name in ("ours.sqlite3", "raw.sqlite3")]
-        ours = OurSqlite(paths[0], length)
-        stack.callback(ours.plugin.close)
+        plugin = stack.enter_context(contextlib.closing(make({"url": f"sqlite:///{paths[0]}"})))
+        ours = OurSqlite(plugin, paths[0], length)
         with contextlib.closing(sqlite3.connect(paths[0])) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         shutil.copy(*paths)
