@@ -47,6 +47,10 @@ class Retaining(abc.ABC):
         """Return where the documents of a domain are."""
 
     @abc.abstractmethod
+    def purge_summaries(self) -> int:
+        """Remove the summaries of threads that are gone; return how many."""
+
+    @abc.abstractmethod
     def _counted(self, chatbot: str | None) -> cabc.Iterator[tuple[str, ChatMemoryPlugin]]:
         """Yield name and plugin of a chatbot, or of all, that keep their history on the server."""
 
@@ -85,6 +89,9 @@ class Retaining(abc.ABC):
     def _counts_of_batches(self, jobs: list[Job], dry_run: bool, with_documents: bool) -> cabc.Iterator[Counts]:
         for job in jobs:
             yield from _would_go(job) if dry_run else self._purge_threads(job)
+        summaries = self.purge_summaries() if with_documents and not dry_run else 0
+        if summaries:
+            yield {"summaries": summaries}
         for domain in self.settings.retention if with_documents else ():
             storage = self.storage(domain)
             yield {domain: storage.count_expired() if dry_run else storage.purge()}

@@ -16,10 +16,12 @@ from flask_chat_memory import ConfigurationError
 from flask_chat_memory import purging
 from flask_chat_memory import Scope
 from flask_chat_memory.plugins.sqlalchemy import SQLAlchemyPlugin
+from flask_chat_memory.short_term.summary import Summary
 from flask_chat_memory.storage.domains import domain_storage
 from flask_chat_memory.storage.domains import DomainStorage
 from flask_chat_memory.storage.domains import FOLDERS
 from flask_chat_memory.storage.in_memory import InMemoryStorage
+from flask_chat_memory.summaries import Summaries
 from flask_chat_memory.testing import ManualClock
 
 from .apps import make_app
@@ -130,6 +132,21 @@ def test_one_call_purges_all(tmp_path: pathlib.Path) -> None:
         counts = memory.purge()
     assert counts == {"conversation": 1, "messages": 2, **{domain: 1 for domain in retention if domain != "settings"}}
     assert [key for key in storage.list() if not key.startswith("config/")] == []
+
+
+def test_summaries_go_with_their_threads(tmp_path: pathlib.Path) -> None:
+    app = make_app(tmp_path)
+    memory = ChatMemory(app)
+    with app.app_context():
+        clock = set_clock(memory)
+        conversation = memory.start_conversation("user:1")
+        conversation.turn("question").finish("answer")
+        Summaries(memory.storage("summaries")).save(
+            Scope("user:1"), Summary(thread_id=str(conversation.thread_id), timestamp="2026-01-01T00:00:00Z")
+        )
+        assert memory.purge() == {"conversation": 0, "messages": 0}
+        clock.advance(30 * DAY + 1)
+        assert memory.purge() == {"conversation": 1, "messages": 2, "summaries": 1}
 
 
 def set_clock(memory: ChatMemory, chatbot: str | None = None) -> ManualClock:

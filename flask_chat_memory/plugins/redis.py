@@ -133,11 +133,11 @@ class RedisPlugin(RedisLines, RedisTurns, RedisMarks, RedisRestoring, MovesThrea
         given = {**self._times(), **self._rules}
         return Move(self._server, self._prefix, source, target, given, reseal).run()
 
-    def ping(self) -> None:
-        self._server.ping(self._prefix)
-
     def examine_store(self) -> StoreReport:
         return self._server.examine()
+
+    def ping(self) -> None:
+        self._server.ping(self._prefix)
 
     def close(self) -> None:
         self._server.close()

@@ -101,9 +101,6 @@ class RedisStorage(BuiltInStorage):
                 count += self._server.run(_CLEAN_UP, index, given, repeatable=False)
         return count
 
-    def ping(self) -> None:
-        self._server.ping(self._prefix)
-
     def stored_times(self, pattern: str = "*") -> dict[str, float | None]:
         found: dict[str, float | None] = {}
         for names, times in self._pages(_TIMES, pattern, PAGE):
@@ -112,6 +109,9 @@ class RedisStorage(BuiltInStorage):
 
     def examine_store(self) -> StoreReport:
         return self._server.examine()
+
+    def ping(self) -> None:
+        self._server.ping(self._prefix)
 
     def close(self) -> None:
         self._server.close()

@@ -139,6 +139,12 @@ class Database:
             finally:
                 self._connections.give_back(loan)
 
+    def examine(self) -> StoreReport:
+        """Return what the database tells of itself; nothing is made."""
+        given = {"ours": self._owns_engine, "creates": self._create_tables}
+        with self._errors:
+            return examine(self._engine, self.schema, **given)
+
     def ping(self) -> None:
         """Ask the database for a sign of life, whether or not it has the tables."""
         if self._closed:
@@ -153,12 +159,6 @@ class Database:
                     raise
                 finally:
                     self._connections.give_back(loan)
-
-    def examine(self) -> StoreReport:
-        """Return what the database tells of itself; nothing is made."""
-        given = {"ours": self._owns_engine, "creates": self._create_tables}
-        with self._errors:
-            return examine(self._engine, self.schema, **given)
 
     def close(self) -> None:
         self._closed = True
