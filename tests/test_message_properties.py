@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import typing as t
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -64,6 +65,7 @@ def test_rows_with_escapes_load_like_rows_without(given: dict[str, t.Any]) -> No
     assert ChatMessage.from_json(json.dumps(given)) == ChatMessage.from_json(json.dumps(given, ensure_ascii=False))
 
 
+@pytest.mark.scenario("S019")
 @given(dicts())
 def test_a_provider_never_sees_more_than_public_keys(given: dict[str, t.Any]) -> None:
     sent = ChatMessage.from_dict(given).to_openai()

@@ -179,6 +179,7 @@ REMOVALS: dict[str, cabc.Callable[[SQLAlchemyPlugin], object]] = {
 }
 
 
+@pytest.mark.scenario("N19")
 @pytest.mark.parametrize("removal", REMOVALS)
 def test_an_answer_never_comes_after_its_question_is_gone(place: Place, removal: str) -> None:
     plugin = place.make_plugin()
@@ -270,6 +271,7 @@ def is_waiting(place: Place) -> bool:
     return bool(place.run(query)[0][0])
 
 
+@pytest.mark.scenario("S062")
 def test_the_tables_are_made_by_many_at_once(place: Place) -> None:
     def first_use(writer: int, _say: Say) -> None:
         plugin = place.make_plugin()

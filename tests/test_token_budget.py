@@ -414,3 +414,32 @@ def test_the_question_tells_the_whole_budget(tmp_path: pathlib.Path) -> None:
         "margin": 25,
         "parts": {"system": 3, "question": 5},
     }
+
+
+@pytest.mark.scenario("S132")
+def test_what_a_turn_sends_and_what_the_conversation_used_are_told_apart(tmp_path: pathlib.Path) -> None:
+    chain = [{"type": "tokens", "context_window": 100, "reserve": 0, "margin": 0}]
+    conversation = Site(tmp_path, SHORT_TERM=chain).start()
+    for number in range(6):
+        turn = conversation.turn(f"q{number}".ljust(40, "."))
+        turn.finish("a".ljust(40, "."), usage={"input": 90, "output": 10})
+    turn = conversation.turn("now")
+    assert turn.budget is not None
+    assert turn.budget.sent <= 100
+    assert conversation.usage().total == 600
+
+
+@pytest.mark.scenario("N34")
+def test_what_was_counted_in_one_conversation_does_not_correct_another(tmp_path: pathlib.Path) -> None:
+    chain = [{"type": "tokens", "context_window": 400, "reserve": 0, "margin": 0}]
+    site = Site(tmp_path, OPTIONS={"threads": "many"}, SHORT_TERM=chain)
+    sent = []
+    for input in (None, 10_000, None):
+        conversation = site.start()
+        for number in range(4):
+            turn = conversation.turn(f"q{number}".ljust(40, "."))
+            turn.finish("a".ljust(40, "."), usage={"input": input})
+        turn = conversation.turn("now")
+        assert turn.budget is not None
+        sent.append((turn.budget.history, len(turn.history)))
+    assert sent[0] == sent[2] != sent[1]
