@@ -221,7 +221,7 @@ def die_before_write(number: int) -> None:
         setattr(os, name, wrap(function))
 
 
-@pytest.mark.scenario("S072")
+@pytest.mark.scenario("S072", "S175")
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_kill_at_any_write_leaves_the_old_or_the_new(tmp_path: pathlib.Path, change: str) -> None:
     options, prepare, make_change = CHANGES[change]

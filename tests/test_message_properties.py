@@ -60,6 +60,7 @@ def test_a_stored_message_equals_itself(given: dict[str, t.Any], as_text: bool) 
     assert json.dumps(loaded.to_dict()) == json.dumps(message.to_dict())
 
 
+@pytest.mark.scenario("S006")
 @given(dicts())
 def test_rows_with_escapes_load_like_rows_without(given: dict[str, t.Any]) -> None:
     assert ChatMessage.from_json(json.dumps(given)) == ChatMessage.from_json(json.dumps(given, ensure_ascii=False))

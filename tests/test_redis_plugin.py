@@ -306,7 +306,7 @@ def test_an_entry_of_a_thread_that_is_gone_is_dropped_by_who_meets_it(
     assert keys_of(client, index) == []
 
 
-@pytest.mark.scenario("S035")
+@pytest.mark.scenario("S035", "S189")
 def test_a_prefix_with_glob_characters_meets_no_foreign_key(
     make_plugin: MakePlugin, client: redis.Redis, key_prefix: str
 ) -> None:
@@ -658,3 +658,18 @@ def test_an_entry_without_a_thread_is_dropped_by_the_list(
     client.zadd(index, {thread_digest(f"gone-{n}"): n for n in range(120)})
     assert [thread.id for thread in plugin.list_threads(OWNER)] == [THREAD]
     assert client.zcard(index) == 1
+
+
+@pytest.mark.scenario("S069")
+def test_calls_that_raise_give_their_connection_back(
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str, redis_url: str
+) -> None:
+    pool = redis.BlockingConnectionPool.from_url(redis_url, max_connections=1, timeout=1)
+    with redis.Redis(connection_pool=pool) as single:
+        plugin = make_plugin(client=single)
+        plugin.append_messages(OTHER, THREAD, exchange("1"))
+        client.lpush(f"{index_name(key_prefix, OWNER)}:{thread_digest(THREAD)}:found", "no hash")
+        for _ in range(10):
+            with pytest.raises(StorageError, match="is a list"):
+                CALLS["append"](plugin)
+            assert len(plugin.load_messages(OTHER, THREAD)) == 2

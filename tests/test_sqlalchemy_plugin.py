@@ -370,3 +370,30 @@ def test_the_table_refuses_a_number_that_is_there(make_plugin: MakePlugin, datab
     make_plugin().append_messages(OWNER, "thread-1", [user("1")])
     with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
         database.execute("INSERT INTO chat_memory_message SELECT * FROM chat_memory_message")
+
+
+REMOVALS: dict[str, cabc.Callable[[SQLAlchemyPlugin], object]] = {
+    "delete": lambda plugin: plugin.delete_thread(OWNER, "thread-1"),
+    "clear": lambda plugin: plugin.clear_messages(OWNER, "thread-1"),
+    "save": lambda plugin: plugin.save_messages(OWNER, "thread-1", []),
+    "purge": lambda plugin: list(plugin.purge_threads(plugin.clock() + 60)),
+}
+
+
+@pytest.mark.scenario("S175")
+@pytest.mark.parametrize("removal", REMOVALS)
+def test_a_removal_that_breaks_off_half_way_removes_nothing(
+    make_plugin: MakePlugin, database: sqlite3.Connection, removal: str
+) -> None:
+    plugin = make_plugin()
+    plugin.append_messages(OWNER, "thread-1", [user("1", "q-1"), user("2")])
+    plugin.mark_message(OWNER, "thread-1", "q-1", Mark(1))
+    # The marks go after the messages.
+    database.execute("CREATE TRIGGER no BEFORE DELETE ON chat_memory_mark BEGIN SELECT RAISE(ABORT, 'no'); END")
+    with pytest.raises(StorageError):
+        REMOVALS[removal](plugin)
+    assert texts(plugin.load_messages(OWNER, "thread-1")) == ["1", "2"]
+    database.execute("DROP TRIGGER no")
+    REMOVALS[removal](plugin)
+    assert plugin.load_messages(OWNER, "thread-1") == []
+    assert plugin.load_marks(OWNER, "thread-1") == {}

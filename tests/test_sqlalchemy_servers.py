@@ -15,6 +15,7 @@ from alembic.migration import MigrationContext
 
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import LiveTurn
+from flask_chat_memory import Mark
 from flask_chat_memory import Renewal
 from flask_chat_memory import Scope
 from flask_chat_memory.plugins.sql.postgresql import PostgreSQLStatements
@@ -319,3 +320,23 @@ def test_the_newest_are_found_behind_numbers_that_are_gone(place: Place) -> None
     for limit, before in itertools.product([1, 2, 4, 5, 9], [None, 1, 51, 61, 62, 90, 91, 200, 201, 1000]):
         expected = [message for message in gaps if before is None or t.cast(int, message.sequence) < before][-limit:]
         assert plugin.load_messages(OWNER, "thread-1", limit=limit, before=before) == expected
+
+
+@pytest.mark.scenario("S159", "N38")
+@pytest.mark.parametrize("removal", ["delete", "purge"])
+def test_a_thread_that_is_gone_leaves_no_row_behind(place: Place, removal: str) -> None:
+    plugin = place.make_plugin()
+    every_call(plugin)
+    plugin.delete_thread(OWNER, "thread-2")
+    plugin.start_turn(
+        OWNER, "thread-1", user("1", "q-1"), key="question:1", live=LiveTurn("t-1", "q-1", "a-1", plugin.clock() + 30)
+    )
+    plugin.mark_message(OWNER, "thread-1", "q-1", Mark(1))
+    if removal == "delete":
+        plugin.delete_thread(OWNER, "thread-1")
+    else:
+        now = plugin.clock() + 60
+        plugin.clock = lambda: now
+        assert sum(purged.threads for purged in plugin.purge_threads(now)) == 1
+    tables = {table.name for table in define_tables(sa.MetaData()).all()} - {"chat_memory_usage"}
+    assert {table: place.run(f"SELECT count(*) FROM {table}")[0][0] for table in tables} == dict.fromkeys(tables, 0)

@@ -172,6 +172,7 @@ REMOVALS: dict[str, cabc.Callable[[SQLAlchemyPlugin], object]] = {
     "clear": lambda plugin: plugin.clear_messages(OWNER, "thread-1"),
     "replace": lambda plugin: plugin.save_messages(OWNER, "thread-1", []),
     "move": lambda plugin: plugin.move_threads(OWNER, OTHER),
+    "purge": lambda plugin: list(plugin.purge_threads(plugin.clock() + 60)),
     "delete and begin anew": lambda plugin: (
         plugin.delete_thread(OWNER, "thread-1"),
         plugin.append_messages(OWNER, "thread-1", exchange("new"), key="new"),

@@ -13,8 +13,8 @@ INTRODUCTION = """\
 # Scenarios
 
 Which faults is this package tested against? Software that keeps chats has had each of these in production, or nearly;
-most were found in chat apps and in libraries that keep the history of a chat. Beside each kind of fault stand the tests that
-cover it. A test of a contract runs on every plugin or storage that it concerns, with encryption and without.
+most were found in chat apps and in libraries that keep the history of a chat. Beside each kind of fault stand the
+tests that cover it. A test of a contract runs on every plugin or storage that it concerns, encrypted and not.
 
 The marker `scenario` of a test names the kinds that it covers, and the files in `tests/scenarios/chapters` name all
 kinds, with the tests of contracts, or with the reason why there is nothing to test. `python -m tests.scenarios.page`
