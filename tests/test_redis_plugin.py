@@ -661,15 +661,12 @@ def test_an_entry_without_a_thread_is_dropped_by_the_list(
 
 
 @pytest.mark.scenario("S069")
-def test_calls_that_raise_give_their_connection_back(
-    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str, redis_url: str
-) -> None:
-    pool = redis.BlockingConnectionPool.from_url(redis_url, max_connections=1, timeout=1)
-    with redis.Redis(connection_pool=pool) as single:
-        plugin = make_plugin(client=single)
+def test_calls_that_raise_give_their_connection_back(client: redis.Redis, redis_url: str, key_prefix: str) -> None:
+    with contextlib.closing(RedisPlugin({"url": f"{redis_url}?max_connections=1", "key_prefix": key_prefix})) as plugin:
         plugin.append_messages(OTHER, THREAD, exchange("1"))
         client.lpush(f"{index_name(key_prefix, OWNER)}:{thread_digest(THREAD)}:found", "no hash")
         for _ in range(10):
             with pytest.raises(StorageError, match="is a list"):
                 CALLS["append"](plugin)
             assert len(plugin.load_messages(OTHER, THREAD)) == 2
+    remove_keys(client, key_prefix)
