@@ -89,7 +89,7 @@ def take_turn(conversation: Conversation, dice: random.Random, number: int) -> T
     return turn
 
 
-@pytest.mark.scenario("S119", "S203", "A34")
+@pytest.mark.scenario("S119", "S203", "A24", "A34")
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("plugin", ["in_memory", "sqlalchemy"])
 def test_every_message_is_in_the_summary_or_seen(tmp_path: pathlib.Path, plugin: str, seed: int) -> None:

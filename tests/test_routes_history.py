@@ -125,7 +125,7 @@ def test_messages_for_the_model_alone_are_not_shown(site: Site) -> None:
     ]
 
 
-@pytest.mark.scenario("S088")
+@pytest.mark.scenario("S088", "S111")
 @PLUGINS
 def test_a_question_is_pending_while_it_is_answered(new_site: MakeSite, plugin: str) -> None:
     site = new_site(CHAT_MEMORY_PLUGIN=plugin)

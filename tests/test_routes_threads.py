@@ -87,7 +87,7 @@ def test_each_tab_writes_to_the_thread_that_it_shows(new_site: MakeSite, plugin:
     assert browser.texts(thread_id=two) == browser.texts() == said("two", "two again", "to the last")
 
 
-@pytest.mark.scenario("S161", "D11")
+@pytest.mark.scenario("S161", "D11", "D13")
 @PLUGINS
 def test_a_page_without_a_thread_or_with_an_unknown_one_gets_a_new_thread(new_site: MakeSite, plugin: str) -> None:
     site = new_site(CHAT_MEMORY_PLUGIN=plugin, CHAT_MEMORY_OPTIONS={"threads": "many"})
