@@ -165,7 +165,7 @@ def test_a_malformed_plugin_is_refused_like_an_unknown_one(path: str) -> None:
         ChatMemory(app_with(CHAT_MEMORY_PLUGIN=path))
 
 
-@pytest.mark.scenario("S168")
+@pytest.mark.scenario("S168", "S171")
 @pytest.mark.parametrize(
     ("options", "name", "value", "allowed"),
     [

@@ -129,6 +129,7 @@ def test_what_is_archived_is_a_list_of_its_own(many: Site) -> None:
     assert titles(browser) == ["archived"]
 
 
+@pytest.mark.scenario("N41")
 def test_a_deleted_thread_is_gone_and_the_others_stay(many: Site) -> None:
     browser = many.browser()
     stays, goes = ask(browser, "stays"), ask(browser, "goes")

@@ -47,7 +47,7 @@ def test_many_threads_create_the_tables_at_once(url: str) -> None:
     plugin.close()
 
 
-@pytest.mark.scenario("S062")
+@pytest.mark.scenario("S062", "S187")
 @needs_fork
 def test_many_processes_create_the_tables_at_once(url: str, engine: sa.Engine) -> None:
     def first_use() -> None:

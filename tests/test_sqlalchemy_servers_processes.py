@@ -272,7 +272,7 @@ def is_waiting(place: Place) -> bool:
     return bool(place.run(query)[0][0])
 
 
-@pytest.mark.scenario("S062")
+@pytest.mark.scenario("S062", "S187")
 def test_the_tables_are_made_by_many_at_once(place: Place) -> None:
     def first_use(writer: int, _say: Say) -> None:
         plugin = place.make_plugin()
