@@ -23,6 +23,7 @@ from .own_storage import OwnStorage
 from .strict_provider import wait_for_summaries
 
 
+@pytest.mark.scenario("S148", "D7")
 @SESSIONS
 @PLUGINS
 @THREADS
@@ -67,6 +68,7 @@ def test_the_conversation_before_the_login_is_appended_to_the_one_that_the_user_
     assert not site.plugin.has_thread(Scope(guest), guest_thread)
 
 
+@pytest.mark.scenario("S148")
 @SESSIONS
 def test_with_leave_the_conversation_before_the_login_is_shown_to_nobody(new_site: MakeSite, sessions: str) -> None:
     site = new_site(sessions=sessions, login=True, CHAT_MEMORY_ON_LOGIN="leave")
@@ -107,6 +109,7 @@ def test_requests_that_do_not_chat_adopt_nothing(new_site: MakeSite) -> None:
     assert browser.kept() == kept
 
 
+@pytest.mark.scenario("S147")
 def test_somebody_elses_anonymous_key_cannot_be_claimed_at_login(new_site: MakeSite) -> None:
     site = new_site(login=True)
     victim = site.browser()
@@ -152,6 +155,7 @@ def running_turn(site: Site, browser: Browser) -> Turn:
         return site.memory.open_conversation(owner, browser.history()["thread_id"]).turn("still running")
 
 
+@pytest.mark.scenario("D7")
 @pytest.mark.parametrize("first_writes", [True, False])
 def test_what_waits_for_its_adoption_is_not_adopted_by_the_next_user(new_site: MakeSite, first_writes: bool) -> None:
     site = new_site(login=True)

@@ -22,6 +22,7 @@ def site_with(folder: pathlib.Path, **chatbots: dict[str, object]) -> Site:
     return Site(folder, "sqlalchemy", CHATBOTS=chatbots)
 
 
+@pytest.mark.scenario("N5")
 def test_a_thread_is_opened_with_its_chatbot_alone(tmp_path: pathlib.Path) -> None:
     site = site_with(tmp_path, default={}, sales={})
     thread_id = ask(site.start(chatbot="sales"), "hello").thread_id
@@ -32,6 +33,7 @@ def test_a_thread_is_opened_with_its_chatbot_alone(tmp_path: pathlib.Path) -> No
         assert len(site.memory.open_conversation(OWNER, thread_id, "sales").history()) == 2
 
 
+@pytest.mark.scenario("N5")
 def test_a_chatbot_that_was_switched_off_refuses_the_turn_and_keeps_the_thread(tmp_path: pathlib.Path) -> None:
     thread_id = ask(site_with(tmp_path, default={}, sales={}).start(chatbot="sales"), "hello").thread_id
     assert thread_id is not None
@@ -45,6 +47,7 @@ def test_a_chatbot_that_was_switched_off_refuses_the_turn_and_keeps_the_thread(t
     assert len(site.stored(thread_id, chatbot="sales")) == 2
 
 
+@pytest.mark.scenario("N5")
 def test_a_chatbot_that_was_removed_is_an_error_and_never_the_default(tmp_path: pathlib.Path) -> None:
     thread_id = ask(site_with(tmp_path, default={}, sales={}).start(chatbot="sales"), "hello").thread_id
     assert thread_id is not None
@@ -56,6 +59,7 @@ def test_a_chatbot_that_was_removed_is_an_error_and_never_the_default(tmp_path: 
     assert len(site.plugin.load_messages(Scope(OWNER, "sales"), thread_id)) == 2
 
 
+@pytest.mark.scenario("N6")
 def test_what_is_forbidden_after_the_thread_was_opened_holds_from_the_next_turn_on(tmp_path: pathlib.Path) -> None:
     site = site_with(tmp_path, default={})
     forbidden: set[str | None] = set()

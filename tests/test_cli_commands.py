@@ -46,6 +46,7 @@ def test_threads_are_listed_shown_and_counted(operated: Operated) -> None:
     assert all(day["bytes"] > 100 for day in days)
 
 
+@pytest.mark.scenario("N16", "N41")
 @EVERY
 def test_a_purge_removes_what_is_strictly_older(operated: Operated) -> None:
     assert operated.told("purge", "--days", "30", "--dry-run") == {
@@ -92,6 +93,7 @@ def test_a_plugin_that_cannot_go_through_its_threads_says_so(tmp_path: pathlib.P
     assert "cannot go through its threads; it must inherit PurgesThreads, too" in result.stderr
 
 
+@pytest.mark.scenario("S171", "N14")
 @SQLITE
 @pytest.mark.parametrize(
     "wrong",
@@ -155,6 +157,7 @@ def test_a_purge_announces_what_it_deletes(operated: Operated) -> None:
     assert heard == [{"owner": "user:1", "chatbot": "default", "thread_id": "old"}]
 
 
+@pytest.mark.scenario("S171")
 @SQLITE
 def test_a_running_turn_keeps_its_thread(operated: Operated) -> None:
     assert isinstance(operated.plugin, KeepsLiveTurns)

@@ -63,6 +63,7 @@ def traces(site: Operated) -> object:
     return sorted(str(path) for path in folder.rglob("*") if "locks" not in path.parts)
 
 
+@pytest.mark.scenario("S175")
 @pytest.mark.parametrize("operated", ["sqlite", "postgresql", "mariadb", "redis", "file"], indirect=True)
 def test_a_purge_that_was_killed_is_finished_by_the_next_one(operated: Operated) -> None:
     operated.run("purge", "--days", "30", "--yes")

@@ -26,6 +26,7 @@ def client_site(new_site: MakeSite) -> Site:
     return new_site(CHAT_MEMORY_PLUGIN=None)
 
 
+@pytest.mark.scenario("D41", "D48")
 @pytest.mark.parametrize(("config", "mode"), MODES)
 def test_nothing_is_stored_and_no_cookie_is_set(new_site: MakeSite, config: dict[str, t.Any], mode: str) -> None:
     site = new_site(**config)
@@ -56,6 +57,7 @@ def test_nothing_is_stored_and_no_cookie_is_set(new_site: MakeSite, config: dict
     assert not site.database.exists()
 
 
+@pytest.mark.scenario("D48")
 @pytest.mark.parametrize(("config", "mode"), MODES)
 def test_a_site_without_a_secret_key_is_enough(new_site: MakeSite, config: dict[str, t.Any], mode: str) -> None:
     browser = new_site(SECRET_KEY=None, **config).browser()
@@ -100,6 +102,7 @@ def test_the_history_of_the_browser_is_what_the_model_sees(client_site: Site) ->
     ]
 
 
+@pytest.mark.scenario("S158")
 @pytest.mark.parametrize("role", ["system", "developer", "tool", "function", "User", "", None, 5, ["user"], {}])
 @pytest.mark.parametrize("position", [0, 1])
 def test_a_role_that_the_client_may_not_use_is_refused(client_site: Site, role: object, position: int) -> None:

@@ -201,6 +201,7 @@ def test_every_kind_of_place_is_known_and_holds_what_is_looked_for(store: Store)
         assert found(store.text(), MARKS) == MARKS
 
 
+@pytest.mark.scenario("S160", "H29")
 def test_what_is_forgotten_is_nowhere(store: Store) -> None:
     fill(store, OWNER)
     fill(store, OTHER, "other")
@@ -230,6 +231,7 @@ def test_what_is_exported_is_everything(store: Store) -> None:
             assert "basil-5520" not in text and "other-" not in text
 
 
+@pytest.mark.scenario("N38")
 def test_what_is_purged_is_nowhere(store: Store) -> None:
     fill(store, OWNER)
     plugin = store.plugin

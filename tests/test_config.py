@@ -69,6 +69,7 @@ def test_the_configuration_is_read_once() -> None:
     assert settings_of(app, memory).preload == 50
 
 
+@pytest.mark.scenario("S193")
 @pytest.mark.parametrize("key", ["CHAT_MEMORY_PLUGINS", "CHAT_MEMORY_MAX_CHARS", "CHAT_MEMORY_", "CHAT_MEMORY_plugin"])
 def test_a_wrong_key_is_refused_with_what_is_allowed(key: str) -> None:
     text = refused(**{key: 1})
@@ -157,12 +158,14 @@ def test_the_word_none_is_refused_with_a_hint(word: str) -> None:
     assert "use None, not a string" in refused(CHAT_MEMORY_CHATBOTS={"support": {"plugin": word}})
 
 
+@pytest.mark.scenario("S193", "D45")
 @pytest.mark.parametrize("path", [".", "..", ":", ".redis", "a:", ":a", "a..b", "", " in_memory"])
 def test_a_malformed_plugin_is_refused_like_an_unknown_one(path: str) -> None:
     with pytest.raises(UnknownPlugin, match="CHAT_MEMORY_PLUGIN"):
         ChatMemory(app_with(CHAT_MEMORY_PLUGIN=path))
 
 
+@pytest.mark.scenario("S168", "S171")
 @pytest.mark.parametrize(
     ("options", "name", "value", "allowed"),
     [
@@ -195,6 +198,7 @@ def test_a_wrong_option_is_refused_with_what_is_allowed(
         assert allowed in text
 
 
+@pytest.mark.scenario("D46")
 def test_numbers_may_be_text() -> None:
     app = app_with(
         CHAT_MEMORY_PLUGIN="in_memory",

@@ -59,6 +59,7 @@ def test_worker_and_page_share_one_conversation(site: Site) -> None:
     assert [message["text"] for message in shown["messages"]] == expected
 
 
+@pytest.mark.scenario("S143", "H30")
 @pytest.mark.parametrize("owner", ["", None, 5, "x" * 256, "a\x00b", "\ud800"])
 def test_without_an_owner_there_is_no_conversation(owner: t.Any, site: Site) -> None:
     with site.app.app_context():
@@ -146,6 +147,7 @@ def test_pages_give_every_message_once_though_new_ones_arrive(site: Site) -> Non
     assert page.thread_id == conversation.thread_id
 
 
+@pytest.mark.scenario("S106")
 def test_turns_that_overlap_are_shown_by_question(site: Site) -> None:
     first, second = site.start(), site.start()
     one = first.turn("one")
@@ -169,6 +171,7 @@ def test_reset_deletes_the_thread_and_gives_a_new_one(site: Site) -> None:
     assert site.stored(old) == []
 
 
+@pytest.mark.scenario("D20")
 def test_reset_of_nothing_succeeds(site: Site) -> None:
     conversation = site.start()
     ids = {conversation.reset() for _ in range(3)}

@@ -127,6 +127,7 @@ def test_the_window_holds_for_the_browsers_history_too(tmp_path: pathlib.Path) -
     assert [message["content"] for message in turn.messages] == ["user2", "ai2", "now"]
 
 
+@pytest.mark.scenario("D41")
 def test_without_history_nothing_is_kept_or_asked(tmp_path: pathlib.Path) -> None:
     def no_owner() -> str:
         raise AssertionError("nobody is to be asked who it is")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import datetime as dt
 import json
 import pathlib
 import shutil
@@ -331,16 +332,20 @@ def test_the_documents_of_scopes_do_not_meet(caplog: pytest.LogCaptureFixture) -
     assert caplog.text == ""
 
 
+@pytest.mark.scenario("S046", "H8")
 def test_created_at_stays_and_updated_at_moves() -> None:
     storage, clock = InMemoryStorage(), ManualClock()
     plugin = DocumentsPlugin({"storage": storage}, clock=clock)
     plugin.append_messages(OWNER, "abc123", exchange("1"))
     clock.advance(60)
     plugin.append_messages(OWNER, "abc123", exchange("2"))
+    clock.advance(60)
+    plugin.save_messages(OWNER, "abc123", exchange("3"))
 
     document = storage.load(KEY) or {}
 
-    assert document["created_at"] < document["updated_at"]
+    times = [dt.datetime.fromisoformat(document[name]).timestamp() for name in ("created_at", "updated_at")]
+    assert times == [clock.now - 120, clock.now]
 
 
 QUESTION = {"role": "user", "content": "x"}

@@ -71,6 +71,7 @@ def test_owners_never_meet_one_another_or_what_belongs_to_nobody() -> None:
     assert [owner for owner in OWNERS if not domain.of_owner(owner).exists("name")] == [o for o in OWNERS if o in gone]
 
 
+@pytest.mark.scenario("S143", "H30")
 @pytest.mark.parametrize("owner", ["", None, 7, "a\0", "\ud800", "x" * 256])
 def test_there_is_no_default_owner(owner: t.Any) -> None:
     with pytest.raises(MissingOwner):
@@ -92,6 +93,7 @@ def test_no_name_is_the_document_of_an_owner_or_of_another_domain() -> None:
     assert domain_storage(storage, "settings").list() == ["name"]
 
 
+@pytest.mark.scenario("H1")
 def test_names_that_resemble_each_other_never_share_a_document() -> None:
     for place in (domain_storage(InMemoryStorage(), "site"), domain_storage(InMemoryStorage(), "site").of_owner("a/b")):
         names = [name for name in LIKE_ONE_ANOTHER if len(name.encode()) < 160]
@@ -138,6 +140,7 @@ def test_what_other_programs_keep_in_the_folder_is_not_listed() -> None:
     assert domain_storage(storage, "site").list() == []
 
 
+@pytest.mark.scenario("H24")
 def test_clean_up_goes_by_the_stored_time() -> None:
     clock = ManualClock()
     domain = domain_storage(InMemoryStorage(clock=clock), "site")

@@ -154,6 +154,7 @@ def test_equal_options_share_an_instance_and_others_do_not(tmp_path: pathlib.Pat
         assert a is not c
 
 
+@pytest.mark.scenario("S055")
 @pytest.mark.parametrize(("plugin", "warned"), [("in_memory", True), ("file", False)])
 def test_the_warning_about_workers_goes_by_the_wrapped_plugin(
     plugin: str, warned: bool, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

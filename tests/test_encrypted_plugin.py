@@ -233,6 +233,7 @@ def test_a_removed_field_is_noticed(field: str) -> None:
     check_refused(plugin, records)
 
 
+@pytest.mark.scenario("N40")
 def test_a_text_that_was_put_into_another_message_is_noticed() -> None:
     plugin, records = over_records()
     stored = t.cast(t.Any, records)[OWNER, THREAD][1]
@@ -240,6 +241,7 @@ def test_a_text_that_was_put_into_another_message_is_noticed() -> None:
     check_refused(plugin, records)
 
 
+@pytest.mark.scenario("N40")
 @pytest.mark.parametrize(
     ("scope", "thread_id"),
     [(OWNER, "thread-2"), (STRANGER, THREAD), (Scope(OWNER.owner, "support"), THREAD)],
@@ -392,6 +394,7 @@ def test_an_unreadable_title_is_passed_over_by_the_operator_and_does_not_stop_a_
 # Keys
 
 
+@pytest.mark.scenario("N39")
 def test_keys_are_changed_without_losing_what_the_old_one_hid() -> None:
     old = encrypted("in_memory", {}, keys=[OLD])
     old.append_messages(OWNER, THREAD, exchange("1"))

@@ -101,6 +101,7 @@ def test_a_thread_that_was_read_is_the_one_that_was_exported(stores: Stores, plu
     assert isinstance(piece, End)
 
 
+@pytest.mark.scenario("S139", "N1")
 def test_the_export_of_an_owner_holds_nothing_of_others(stores: Stores) -> None:
     text = text_of(stores, owner="user:1")
     lines = [json.loads(line) for line in text.splitlines()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import gc
+import logging
 import pathlib
 import typing as t
 import weakref
@@ -19,6 +20,7 @@ from flask_chat_memory import UnknownThread
 
 from .apps import make_app
 from .conftest import MakeSite
+from .five_methods import FiveMethodsPlugin
 
 
 def test_one_object_serves_two_apps_with_different_plugins(tmp_path: pathlib.Path) -> None:
@@ -111,6 +113,7 @@ def test_an_unknown_chatbot_is_told_with_those_that_there_are(app: flask.Flask, 
                 call("nobody")
 
 
+@pytest.mark.scenario("H30")
 @pytest.mark.parametrize("owner", ["", None, "x" * 256, "a\x00b", 7])
 def test_there_is_no_storage_without_an_owner(app: flask.Flask, memory: ChatMemory, owner: t.Any) -> None:
     with app.app_context():
@@ -237,3 +240,26 @@ def test_an_async_provider_answers(new_site: MakeSite) -> None:
     other.init_app(app)
     with app.app_context():
         assert other.start_conversation("user:1").send("hello").text == "in time"
+
+
+@pytest.mark.scenario("S055")
+@pytest.mark.parametrize(
+    ("plugin", "workers", "warned"),
+    [("in_memory", "4", True), (FiveMethodsPlugin, "2", True), ("in_memory", "1", False), ("in_memory", "", False)]
+    + [(plugin, "4", False) for plugin in ("sqlalchemy", "file")],
+)
+def test_a_plugin_of_one_process_warns_of_several_workers(
+    plugin: t.Any,
+    workers: str,
+    warned: bool,
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setenv("WEB_CONCURRENCY", workers)
+    app = make_app(tmp_path, CHAT_MEMORY_PLUGIN=plugin)
+    memory = ChatMemory(app)
+    with app.app_context(), caplog.at_level(logging.WARNING, "flask_chat_memory"):
+        for _ in range(2):
+            assert memory.plugin is not None
+    assert [record.getMessage().count("WEB_CONCURRENCY") for record in caplog.records] == [1] * warned

@@ -38,6 +38,7 @@ def marks(browser: Browser, **query: t.Any) -> list[tuple[str, int | None, str |
     ]
 
 
+@pytest.mark.scenario("S010", "S199")
 def test_feedback_comes_back_with_the_thread(site: WebSite) -> None:
     browser = site.browser()
     answer = asked(browser)
@@ -52,6 +53,7 @@ def test_feedback_comes_back_with_the_thread(site: WebSite) -> None:
     assert isinstance(page, list) and page[1]["rating"] == -1 and "rating" not in page[0]
 
 
+@pytest.mark.scenario("S104")
 def test_the_ids_of_a_stream_are_those_that_feedback_finds(site: WebSite) -> None:
     browser = site.browser()
     body = {"messages": [{"role": "user", "text": "hello"}]}
@@ -62,6 +64,7 @@ def test_the_ids_of_a_stream_are_those_that_feedback_finds(site: WebSite) -> Non
     assert marks(browser) == [(answer_id, 1, None)]
 
 
+@pytest.mark.scenario("S199")
 def test_feedback_replaces_what_was_given_before_and_is_taken_back(site: WebSite) -> None:
     browser = site.browser()
     name = {"message_id": asked(browser)["answer_id"]}
@@ -103,6 +106,7 @@ def test_bad_feedback_is_refused_and_changes_nothing(site: WebSite, body: t.Any,
     assert marks(browser) == [(answer_id, -1, "wrong")]
 
 
+@pytest.mark.scenario("S137")
 def test_a_message_of_another_thread_or_another_owner_is_not_found(site: WebSite) -> None:
     browser, stranger = site.browser(), site.browser()
     first = asked(browser, "one")

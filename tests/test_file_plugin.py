@@ -63,6 +63,7 @@ def files(folder: pathlib.Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.scenario("S073")
 def test_a_torn_batch_is_ignored_and_cut_off_wherever_it_was_torn(plugin: FilePlugin, tmp_path: pathlib.Path) -> None:
     plugin.append_messages(OWNER, THREAD, exchange("1"))
     body = body_of(tmp_path)
@@ -139,6 +140,7 @@ def test_a_dead_turn_that_runs_again_without_its_question_hides_no_other(tmp_pat
     assert texts(plugin.load_messages(OWNER, THREAD))[0] == "question 3"
 
 
+@pytest.mark.scenario("S074")
 @pytest.mark.parametrize("content", [b"", b"\n", b'{"key":"k","sequence":1}\n', b"\0" * 5000])
 def test_one_thread_without_a_whole_batch_is_reported_and_the_others_work(
     tmp_path: pathlib.Path, content: bytes
@@ -185,6 +187,7 @@ def test_a_lost_lease_file_costs_no_more_than_the_lease(plugin: FilePlugin, tmp_
     assert not list((tmp_path / "chat").rglob("*.lease"))
 
 
+@pytest.mark.scenario("S072")
 def test_foreign_and_temporary_files_are_no_threads(tmp_path: pathlib.Path) -> None:
     plugin = make(tmp_path, threads="many", max_threads=2)
     plugin.append_messages(OWNER, THREAD, exchange("1"))
@@ -203,6 +206,7 @@ def test_foreign_and_temporary_files_are_no_threads(tmp_path: pathlib.Path) -> N
     assert sorted(path.name for path in body.parent.iterdir()) == sorted(foreign)
 
 
+@pytest.mark.scenario("S007")
 def test_a_thread_is_readable_json_in_the_script_it_was_written_in(plugin: FilePlugin, tmp_path: pathlib.Path) -> None:
     plugin.clock = ManualClock(1_800_000_000.5)
     said = [ChatMessage("user", "你好, €5?"), ChatMessage("assistant", "Привет", model="m-1", usage={"total": 150})]
@@ -226,6 +230,7 @@ def test_a_thread_is_readable_json_in_the_script_it_was_written_in(plugin: FileP
     assert body.parent.parent == tmp_path / "chat" / "conversations"
 
 
+@pytest.mark.scenario("H4")
 def test_nobody_else_can_read_the_files(tmp_path: pathlib.Path) -> None:
     old = os.umask(0)
     try:
@@ -256,6 +261,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.scenario("S134", "A20")
 def test_no_name_leaves_the_folder_or_differs_by_case_alone(tmp_path: pathlib.Path) -> None:
     plugin = make(tmp_path, threads="many")
     for name in HOSTILE:
@@ -276,6 +282,7 @@ def test_the_lock_files_do_not_pile_up(plugin: FilePlugin, tmp_path: pathlib.Pat
     assert set(names) <= {f"{number:02}" for number in range(COUNT)}
 
 
+@pytest.mark.scenario("S029")
 def test_an_append_leaves_the_head_alone_and_writes_into_the_same_file(
     plugin: FilePlugin, tmp_path: pathlib.Path
 ) -> None:
@@ -290,15 +297,21 @@ def test_an_append_leaves_the_head_alone_and_writes_into_the_same_file(
     assert body.read_bytes().startswith(written)
 
 
-def test_nothing_of_a_deleted_thread_stays_on_the_disk(tmp_path: pathlib.Path) -> None:
+@pytest.mark.scenario("S159", "N38")
+@pytest.mark.parametrize("removal", ["delete", "purge"])
+def test_nothing_of_a_thread_that_is_gone_stays_on_the_disk(tmp_path: pathlib.Path, removal: str) -> None:
     plugin = make(tmp_path, threads="many")
     plugin.append_messages(OWNER, "thread-2", exchange("2"))
     before = files(tmp_path)
     plugin.start_turn(OWNER, THREAD, ask("1"), key="question:1", live=LiveTurn("1", "q-1", "a-1", 5e9))
     plugin.renew_turns([Renewal(OWNER, THREAD, "1")], 6e9)
-    plugin.delete_thread(OWNER, THREAD)
-    assert files(tmp_path) == before
-    plugin.delete_thread(OWNER, "thread-2")
+    if removal == "delete":
+        plugin.delete_thread(OWNER, THREAD)
+        assert files(tmp_path) == before
+        plugin.delete_thread(OWNER, "thread-2")
+    else:
+        plugin.clock = ManualClock(7e9)
+        assert list(plugin.purge_threads(7e9))
     assert list((tmp_path / "chat" / "conversations").iterdir()) == []
 
 
@@ -308,6 +321,7 @@ def test_what_was_cleared_is_no_longer_on_the_disk(plugin: FilePlugin, tmp_path:
     assert not [name for name, content in files(tmp_path).items() if b"question 1" in content]
 
 
+@pytest.mark.scenario("S169")
 def test_the_cap_on_messages_bounds_the_file(tmp_path: pathlib.Path) -> None:
     plugin = make(tmp_path, max_messages=10)
     sizes = []
@@ -351,6 +365,7 @@ LONG: dict[str, cabc.Callable[[FilePlugin, list[ChatMessage]], None]] = {
 }
 
 
+@pytest.mark.scenario("S059")
 @pytest.mark.skipif(not os.path.exists("/proc/self/io"), reason="the system does not count what a process reads")
 @pytest.mark.parametrize("make_long", LONG.values(), ids=list(LONG))
 def test_the_cost_of_a_turn_does_not_grow_with_the_thread(

@@ -221,6 +221,7 @@ def die_before_write(number: int) -> None:
         setattr(os, name, wrap(function))
 
 
+@pytest.mark.scenario("S072", "S175")
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_kill_at_any_write_leaves_the_old_or_the_new(tmp_path: pathlib.Path, change: str) -> None:
     options, prepare, make_change = CHANGES[change]
@@ -261,6 +262,7 @@ def test_a_kill_at_any_write_leaves_the_old_or_the_new(tmp_path: pathlib.Path, c
     assert len(outcomes) > 3
 
 
+@pytest.mark.scenario("S060", "S074")
 @pytest.mark.parametrize("change", sorted(CHANGES.keys() - {"delete", "purge"}))
 def test_a_full_disk_leaves_what_was_there(tmp_path: pathlib.Path, change: str) -> None:
     options, prepare, make_change = CHANGES[change]

@@ -37,6 +37,7 @@ def ledger_of(folder: pathlib.Path) -> pathlib.Path:
     return ledger
 
 
+@pytest.mark.scenario("S131")
 def test_the_lines_are_added_up_and_remembered(plugin: FilePlugin, tmp_path: pathlib.Path) -> None:
     sizes = []
     for number in range(2 * LINES_KEPT):
@@ -84,6 +85,7 @@ def test_a_line_that_cannot_be_read_is_reported_and_kept(
     assert ledger.read_bytes() == before
 
 
+@pytest.mark.scenario("N21")
 def test_the_ledger_is_readable_and_holds_no_content(plugin: FilePlugin, tmp_path: pathlib.Path) -> None:
     spend(plugin, "1")
     sums, line = map(json.loads, ledger_of(tmp_path).read_text().splitlines())

@@ -48,6 +48,7 @@ def site_of(place: Place, folder: pathlib.Path) -> flask.Flask:
     return app
 
 
+@pytest.mark.scenario("S186")
 def test_the_migrations_of_a_site_make_our_tables_and_propose_nothing_after(
     any_place: Place, tmp_path: pathlib.Path
 ) -> None:

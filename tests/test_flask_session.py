@@ -161,6 +161,7 @@ def test_a_conversation_is_gone_after_an_idle_day(new_temporary_site: NewSite) -
     assert browser.texts() == []
 
 
+@pytest.mark.scenario("D14", "D16")
 def test_the_pool_keeps_ten_conversations_and_lets_the_idlest_go(new_temporary_site: NewSite) -> None:
     site = new_temporary_site("flask_session_pool")
     clock = site.set_clock()

@@ -38,6 +38,7 @@ def refused(app: flask.Flask) -> str:
     return reason
 
 
+@pytest.mark.scenario("S031")
 @PLUGINS
 def test_sessions_in_cookies_are_refused_at_start_up(plugin: str, tmp_path: pathlib.Path) -> None:
     app = make_app(tmp_path, CHAT_MEMORY_PLUGIN=plugin)

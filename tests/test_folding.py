@@ -50,6 +50,7 @@ def test_a_part_of_a_text_is_found_in_it(parts: list[str]) -> None:
     assert fold(parts[1]) in fold("".join(parts))
 
 
+@pytest.mark.scenario("S013")
 def test_only_what_is_said_is_searched() -> None:
     assert searched_text(ChatMessage("user", "HÉ")) == "he"
     parts: list[dict[str, t.Any]] = [{"type": "text", "text": "A"}, {"type": "image_url", "image_url": {"url": "B"}}]

@@ -78,6 +78,7 @@ def documents_of(memory: ChatMemory, owner: str) -> int:
     return sum(len(memory.storage(domain).of_owner(owner).list()) for domain in domains)
 
 
+@pytest.mark.scenario("S160", "H27", "H29")
 def test_all_of_an_owner_goes_and_nothing_of_another(tmp_path: pathlib.Path, settings: dict[str, t.Any]) -> None:
     stores = {"user_memory": OwnStorage(), "learning": {"type": "file", "folder": "x"}, "summaries": "sqlalchemy"}
     app, memory = make_site(tmp_path, STORAGES=stores, **settings)
@@ -125,6 +126,7 @@ def test_threads_that_have_expired_or_are_of_a_former_chatbot_go_too(
         assert (threads_of(memory, A), threads_of(memory, B)) == (0, left)
 
 
+@pytest.mark.scenario("S160")
 def test_a_database_has_no_row_of_the_owner(tmp_path: pathlib.Path) -> None:
     app, memory = make_site(tmp_path, PLUGIN="sqlalchemy", CHATBOTS=CHATBOTS)
     with app.app_context():

@@ -50,6 +50,7 @@ def expected(version: str) -> dict[str, t.Any]:
     return t.cast("dict[str, t.Any]", json.loads((FOLDER / version / "expected.json").read_text()))
 
 
+@pytest.mark.scenario("S185")
 @pytest.mark.parametrize("encrypted", [False, True], ids=["clear", "encrypted"])
 @pytest.mark.parametrize("version", VERSIONS)
 def test_all_that_a_release_has_stored_is_read_and_goes_on(

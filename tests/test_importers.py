@@ -135,6 +135,7 @@ SOURCES: dict[str, t.Callable[[str], Source]] = {
 }
 
 
+@pytest.mark.scenario("S200", "A36")
 @pytest.mark.parametrize("library", SOURCES)
 def test_to_import_again_adds_what_has_come_since(plugin: AblePlugin, written: Written, library: str) -> None:
     folder, read = written(library), SOURCES[library]

@@ -55,6 +55,7 @@ def imported(text: bytes, plugin: AblePlugin, **choice: t.Any) -> Import:
     return done
 
 
+@pytest.mark.scenario("S200", "S201")
 @pytest.mark.parametrize("kind", ["sqlite", "file", "redis", "encrypted"])
 def test_what_was_exported_is_there_again(moving: Moving, old: AblePlugin, kind: str) -> None:
     new = moving.store(kind)
@@ -96,6 +97,7 @@ def test_the_current_conversation_of_a_new_owner_stays_so(moving: Moving) -> Non
     assert texts(new.load_messages(Scope("user:8"), "theirs")) == ["question 1", "answer 1"]
 
 
+@pytest.mark.scenario("S202")
 def test_all_of_an_owner_becomes_anothers(moving: Moving, old: AblePlugin) -> None:
     memories, new, theirs = InMemoryStorage(), moving.store("sqlite"), InMemoryStorage()
     memories.save("memory/users/@user%3a1/likes", {"text": "tea"})

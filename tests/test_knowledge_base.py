@@ -67,6 +67,7 @@ def test_bugs_have_ids_of_the_day(store: Storage) -> None:
     assert [entry.subject for entry in base.list("bug", limit=1)] == ["bug 4"]
 
 
+@pytest.mark.scenario("H23")
 def test_learnings_are_found_by_context_also_in_sub_folders(store: Storage) -> None:
     base = base_on(store)
     for context, text in (("deploy", "a"), ("deploy/database", "b"), ("deploy/database", "c"), ("Café", "d")):
@@ -81,6 +82,7 @@ def test_learnings_are_found_by_context_also_in_sub_folders(store: Storage) -> N
     assert len(base.list("learning", limit=3)) == 3
 
 
+@pytest.mark.scenario("H21", "H22")
 def test_search_looks_at_contents_whatever_case_and_accents(store: Storage) -> None:
     base = base_on(store)
     base.record_pattern("filesystem-read_file", "Öffne nie ganze Dateien.", ["Größe"])
@@ -94,6 +96,7 @@ def test_search_looks_at_contents_whatever_case_and_accents(store: Storage) -> N
         assert base.search(name) == []
 
 
+@pytest.mark.scenario("H24")
 def test_clean_up_goes_by_the_time_in_the_record(tmp_path: pathlib.Path) -> None:
     clock = ManualClock(DAY)
     base = base_on(FileStorage({"folder": str(tmp_path)}), clock)
@@ -110,6 +113,7 @@ def test_clean_up_goes_by_the_time_in_the_record(tmp_path: pathlib.Path) -> None
     assert base.contexts() == []
 
 
+@pytest.mark.scenario("H25")
 def test_the_newest_of_a_context_are_kept(store: Storage) -> None:
     clock = ManualClock(DAY)
     base = base_on(store, clock, per_context=2)

@@ -79,6 +79,7 @@ def test_tokens_are_a_quarter_of_the_bytes() -> None:
     assert [estimate_tokens(text) for text in ("", "a", "abcd", "abcde", "é" * 4, "🙂")] == [0, 1, 1, 2, 2, 1]
 
 
+@pytest.mark.scenario("H28")
 @hypothesis.given(st.lists(st.text(max_size=80), max_size=8), st.lists(st.text(max_size=80)), st.integers(0, 300))
 def test_the_bound_holds_and_no_character_is_split(texts: list[str], facts: list[str], tokens: int) -> None:
     block = knowledge_block([remembered(text) for text in texts], facts, tokens)

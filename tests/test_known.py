@@ -57,6 +57,7 @@ def system_of(site: Site, owner: str = OWNER) -> str:
     return t.cast(str, turn.messages[0]["content"]) if turn.messages[0]["role"] == "system" else ""
 
 
+@pytest.mark.scenario("S193", "H13")
 @pytest.mark.parametrize("plugin", ["in_memory", "sqlalchemy", "file"])
 def test_facts_and_the_memories_of_the_owner_stand_behind_the_system_prompt(
     tmp_path: pathlib.Path, plugin: str
@@ -86,6 +87,7 @@ def test_without_the_key_nothing_is_told(tmp_path: pathlib.Path) -> None:
     assert turn.messages == [{"role": "user", "content": "Hello?"}]
 
 
+@pytest.mark.scenario("N30")
 def test_what_is_told_counts_in_the_budget_and_is_bounded(tmp_path: pathlib.Path) -> None:
     site = Site(tmp_path, SHORT_TERM=[{"type": "tokens"}], **KNOWING)
     for number in range(20):

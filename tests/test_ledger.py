@@ -39,12 +39,14 @@ def spend(site: Site, text: str = "hello", chatbot: str = "default", model: str 
     return turn
 
 
+@pytest.mark.scenario("S127", "A24")
 def test_a_thread_tells_its_totals_right_after_it_is_loaded(site: Site) -> None:
     for text in ("one", "two", "three"):
         spend(site, text)
     assert site.start().usage() == Usage(input=30, output=15, cached=0, reasoning=0, total=45)
 
 
+@pytest.mark.scenario("S127")
 def test_replayed_history_is_not_counted(site: Site) -> None:
     turn = spend(site)
     copied = site.stored(turn.thread_id)
@@ -61,6 +63,7 @@ def test_a_conversation_of_nobody_has_cost_nothing(tmp_path: pathlib.Path) -> No
         assert site.memory.conversation().usage() == Usage(input=0, output=0, cached=0, reasoning=0, total=0)
 
 
+@pytest.mark.scenario("S128")
 def test_what_the_parts_of_one_model_call_tell_is_counted_once(site: Site) -> None:
     turn = site.start().turn("hello")
     turn.record(ChatMessage("assistant", None, tool_calls=[{"id": "c"}], usage=USED, model="gpt"))
@@ -94,6 +97,7 @@ def test_an_owner_has_used_what_all_chatbots_counted(site: Site) -> None:
             site.memory.usage(OWNER, "other")
 
 
+@pytest.mark.scenario("S129")
 def test_a_deleted_thread_stays_in_the_bill(site: Site) -> None:
     spend(site)
     site.start().reset()
@@ -133,6 +137,7 @@ def test_the_price_is_that_of_the_site(site: Site) -> None:
             site.memory.price(price)
 
 
+@pytest.mark.scenario("S130")
 def test_sums_ignore_what_is_not_known() -> None:
     usages = [Usage(), Usage(total=7), Usage(output=5), Usage(input=1, output=1, total=3, cached=1, reasoning=2)]
     assert Usage.sum(usages) == Usage(input=1, output=6, cached=1, reasoning=2, total=15)

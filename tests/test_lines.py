@@ -126,6 +126,7 @@ STEPS = st.one_of(
 )
 
 
+@pytest.mark.scenario("S107")
 @given(st.lists(STEPS, max_size=30))
 @example([("append",), ("append",), ("undo", {0}), ("show", 1), ("append",), ("undo", {0, 1}), ("undo", {1})])
 def test_lines_are_what_lists_of_numbers_are(steps: list[tuple[t.Any, ...]]) -> None:

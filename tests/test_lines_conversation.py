@@ -133,6 +133,7 @@ def test_of_what_came_after_a_question_only_answers_to_older_ones_stay(site: Sit
     assert texts(site.start()) == ["one", "ONE", "zwei", "ZWEI"]
 
 
+@pytest.mark.scenario("S108")
 def test_the_older_line_can_be_switched_to_and_goes_on(site: Site, conversation: Conversation) -> None:
     first = ask(conversation, "one", "ONE")
     ask(conversation, "two", "TWO")
@@ -158,6 +159,7 @@ def test_there_is_no_other_version_to_switch_to(site: Site, conversation: Conver
     assert texts(conversation) == ["eins", "fine"]
 
 
+@pytest.mark.scenario("S092", "S094")
 def test_each_regeneration_is_a_version_of_the_last_question(site: Site, conversation: Conversation) -> None:
     ask(conversation, "one", "ONE")
     question = ask(conversation, "two", "first").question
@@ -175,6 +177,7 @@ def test_each_regeneration_is_a_version_of_the_last_question(site: Site, convers
         assert list(site.start().page(10).versions.values()) == [(3, 5, 7)]
 
 
+@pytest.mark.scenario("S103")
 def test_the_second_of_two_answers_in_a_row_is_not_mixed_with_the_first(site: Site) -> None:
     thread_id = site.plugin.create_thread_id()
     batch = [ChatMessage("user", "hi"), ChatMessage("assistant", "one"), ChatMessage("assistant", "two")]
@@ -207,6 +210,7 @@ def test_a_failed_edit_leaves_the_older_line_to_go_back_to(site: Site, conversat
     assert contents(conversation.turn("two")) == ["one", "ONE", "two"]
 
 
+@pytest.mark.scenario("S092")
 def test_a_failed_answer_can_be_made_again(conversation: Conversation) -> None:
     conversation.turn("one").fail("no model")
     conversation.regenerate().finish("ONE")
@@ -387,6 +391,7 @@ def test_a_version_that_is_no_longer_stored_is_none(tmp_path: pathlib.Path, plug
     assert conversation.page(10).versions == {}
 
 
+@pytest.mark.scenario("D52")
 def test_ones_own_last_turn_is_taken_back(site: Site, conversation: Conversation) -> None:
     ask(conversation, "one", "ONE")
     ask(conversation, "two", "TWO")
@@ -413,6 +418,7 @@ def test_a_turn_that_could_not_be_taken_back_is_the_next_one_still(
     assert texts(site.start()) == ["one", "ONE"]
 
 
+@pytest.mark.scenario("S102")
 def test_undo_leaves_what_others_have_written_since(site: Site, conversation: Conversation) -> None:
     ask(conversation, "before")
     ask(conversation, "mine", "for me")
@@ -424,6 +430,7 @@ def test_undo_leaves_what_others_have_written_since(site: Site, conversation: Co
     assert texts(conversation) == ["before", "fine", "mine", "for me", "theirs", "for them"]
 
 
+@pytest.mark.scenario("S102")
 def test_undo_after_a_failed_attempt_removes_no_other_message(site: Site, conversation: Conversation) -> None:
     ask(site.start(), "theirs", "for them")
     assert conversation.undo() is False
@@ -516,6 +523,7 @@ def test_what_is_hidden_has_cost_as_much(conversation: Conversation) -> None:
     assert conversation.usage().total == 6
 
 
+@pytest.mark.scenario("S083")
 def test_a_deleted_thread_takes_all_lines_with_it(site: Site, conversation: Conversation) -> None:
     first = ask(conversation, "one")
     conversation.edit(id_of(first), "eins").finish("fine")

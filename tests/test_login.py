@@ -16,6 +16,7 @@ from .apps import THREADS
 from .conftest import MakeSite
 
 
+@pytest.mark.scenario("S144", "D7", "D8")
 @SESSIONS
 @PLUGINS
 @THREADS
@@ -44,6 +45,7 @@ def test_the_next_user_of_a_browser_sees_and_resets_nothing_of_the_first(
     assert browser.texts(thread_id=thread_id) == said("by ann")
 
 
+@pytest.mark.scenario("S145")
 @SESSIONS
 def test_logout_leaves_nothing_of_the_chat_in_the_session_and_the_rest_alone(new_site: MakeSite, sessions: str) -> None:
     site = new_site(sessions=sessions, login=True)
@@ -58,6 +60,7 @@ def test_logout_leaves_nothing_of_the_chat_in_the_session_and_the_rest_alone(new
         assert session["basket"] == 3
 
 
+@pytest.mark.scenario("S146")
 def test_an_anonymous_key_is_new_after_every_login_and_logout(new_site: MakeSite) -> None:
     site = new_site(login=True)
     browser = site.browser()
@@ -128,6 +131,7 @@ def test_a_slow_request_of_the_guest_does_not_hand_the_users_messages_to_the_gue
     assert "as ann" in browser.texts()
 
 
+@pytest.mark.scenario("S181")
 @SESSIONS
 def test_a_stream_that_outlives_the_logout_does_not_bring_the_session_back(new_site: MakeSite, sessions: str) -> None:
     site = new_site(sessions=sessions, login=True, permanent=True)
@@ -161,6 +165,7 @@ def test_a_first_message_does_not_cost_a_remembered_visitor_the_login(new_site: 
     assert browser.client.get_cookie("remember_token") is not None
 
 
+@pytest.mark.scenario("S149")
 def test_new_chat_keeps_the_owner(new_site: MakeSite) -> None:
     site = new_site(login=True, CHAT_MEMORY_OPTIONS={"threads": "many"})
     browser = site.browser()

@@ -89,6 +89,7 @@ def take_turn(conversation: Conversation, dice: random.Random, number: int) -> T
     return turn
 
 
+@pytest.mark.scenario("S119", "S203", "A24", "A34")
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("plugin", ["in_memory", "sqlalchemy"])
 def test_every_message_is_in_the_summary_or_seen(tmp_path: pathlib.Path, plugin: str, seed: int) -> None:
@@ -170,6 +171,7 @@ class Summed(Listed):
         return Summary(thread_id="t", first=1, last=self._covered, text=text, facts=("a fact",), timestamp="")
 
 
+@pytest.mark.scenario("H14", "A2")
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=str)
 @given(messages=HISTORIES, covered=st.integers(0, 20))
 def test_what_is_sent_is_acceptable_and_fits_or_is_told(
@@ -208,6 +210,7 @@ def test_parts_tile_the_history_in_whole_turns(
     assert not open_turns & set().union(*named[:-1])
 
 
+@pytest.mark.scenario("S119", "S122")
 @settings(max_examples=40, deadline=None)
 @given(texts=st.lists(st.text("ab. ", min_size=1, max_size=60).filter(str.strip), max_size=25), seed=st.integers(0, 99))
 def test_ranges_of_summaries_have_no_gap_and_no_overlap(texts: list[str], seed: int) -> None:

@@ -31,6 +31,7 @@ FULL: dict[str, t.Any] = {
 }
 
 
+@pytest.mark.scenario("S012", "S020")
 def test_only_the_keys_that_were_set_come_back() -> None:
     assert ChatMessage("user", "x").to_dict() == {"role": "user", "content": "x"}
     assert ChatMessage("user").to_dict() == {"role": "user"}
@@ -56,12 +57,14 @@ def test_the_constructor_and_the_dict_form_agree() -> None:
         assert getattr(message, key) == (Usage(**value) if key == "usage" else value)
 
 
+@pytest.mark.scenario("A30")
 @pytest.mark.parametrize("content", ["", None, [], "None", '{"a": 1}', "   x\n", "\u2028", "0"])
 def test_content_comes_back_as_typed(content: t.Any) -> None:
     stored = ChatMessage.from_json(ChatMessage("assistant", content).to_json())
     assert stored.to_dict() == {"role": "assistant", "content": content}
 
 
+@pytest.mark.scenario("S015")
 def test_text_beside_a_tool_call_and_the_result_are_kept() -> None:
     call = ChatMessage("assistant", "Looking it up", tool_calls=[CALL])
     assert call.to_dict() == {"role": "assistant", "content": "Looking it up", "tool_calls": [CALL]}
@@ -69,6 +72,7 @@ def test_text_beside_a_tool_call_and_the_result_are_kept() -> None:
     assert ChatMessage.from_json(result.to_json()).to_dict() == {"role": "tool", "content": "", "tool_call_id": "c1"}
 
 
+@pytest.mark.scenario("S021")
 def test_the_input_is_not_changed_and_may_be_read_only() -> None:
     given = copy.deepcopy(FULL)
     assert ChatMessage.from_dict(given) == ChatMessage.from_dict(given)
@@ -117,6 +121,7 @@ def test_a_message_differs_from_another_and_from_its_dict() -> None:
     assert message != message.to_dict()
 
 
+@pytest.mark.scenario("S019")
 @pytest.mark.parametrize("key", ["metadata", "usage", "model", "status", "turn", "id", "created_at", "of_the_site"])
 def test_a_provider_sees_no_private_key(key: str) -> None:
     sent = ChatMessage.from_dict(FULL).numbered(4, "key").to_openai()
@@ -124,6 +129,7 @@ def test_a_provider_sees_no_private_key(key: str) -> None:
     assert set(sent) == {"role", "content", "tool_calls", "name"}
 
 
+@pytest.mark.scenario("S020")
 def test_a_provider_sees_no_key_that_was_not_set() -> None:
     assert ChatMessage("user", "x").to_openai() == {"role": "user", "content": "x"}
     call = ChatMessage("assistant", None, tool_calls=[CALL])
@@ -144,6 +150,7 @@ def test_the_text_of_parts_is_their_text_alone() -> None:
     assert ChatMessage("user", []).text == ""
 
 
+@pytest.mark.scenario("D39")
 @pytest.mark.parametrize("identifier", [None, ""])
 def test_a_tool_message_names_its_call(identifier: str | None) -> None:
     with pytest.raises(InvalidMessage) as caught:
@@ -151,6 +158,7 @@ def test_a_tool_message_names_its_call(identifier: str | None) -> None:
     assert caught.value.path == "tool_call_id"
 
 
+@pytest.mark.scenario("S017")
 @pytest.mark.parametrize(
     ("given", "path"),
     [
@@ -177,6 +185,7 @@ def test_what_is_no_dict_is_refused(given: t.Any) -> None:
         ChatMessage.from_dict(given)
 
 
+@pytest.mark.scenario("S017")
 def test_every_role_is_known() -> None:
     for role in ("system", "user", "assistant", "developer"):
         assert ChatMessage.from_json(ChatMessage(role, "x").to_json()).role == role
@@ -198,15 +207,18 @@ def test_a_message_cannot_be_changed() -> None:
     assert (message.content, replaced.to_dict()) == ("x", {"role": "user", "content": "y", "id": "i"})
 
 
+@pytest.mark.scenario("S007")
 def test_text_is_readable_in_the_store() -> None:
     assert "你好" in ChatMessage("user", "你好").to_json().decode()
 
 
+@pytest.mark.scenario("S008")
 def test_a_datetime_is_stored_as_text() -> None:
     message = ChatMessage("user", "x", created_at=dt.datetime(2026, 1, 2, tzinfo=dt.UTC))
     assert message.created_at == "2026-01-02T00:00:00+00:00"
 
 
+@pytest.mark.scenario("S006")
 @pytest.mark.parametrize("form", [str.encode, str])
 @pytest.mark.parametrize(
     ("written", "text"),
@@ -252,6 +264,7 @@ def test_a_corrupt_row_is_reported_and_its_text_is_not_quoted(row: bytes) -> Non
     assert caught.value.__cause__ is not None
 
 
+@pytest.mark.scenario("S153")
 def test_a_row_that_names_a_class_is_plain_data() -> None:
     row = '{"role": "user", "__class__": "os.system", "type": "constructor", "method": "eval"}'
     assert ChatMessage.from_json(row).to_dict() == json.loads(row)
@@ -266,6 +279,7 @@ def test_rows_load_as_one_by_one() -> None:
     assert [message.to_json() for message in loaded[:3]] == texts
 
 
+@pytest.mark.scenario("S076")
 @pytest.mark.parametrize("corrupt", ['{"role": "robot"}', "", '{"role": "tool"}', '{"role": "user"},{"role": "user"}'])
 def test_a_corrupt_row_among_others_is_named(corrupt: str) -> None:
     fine = '{"role": "user", "mine": 1}'

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import typing as t
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,11 +60,13 @@ def test_a_stored_message_equals_itself(given: dict[str, t.Any], as_text: bool) 
     assert json.dumps(loaded.to_dict()) == json.dumps(message.to_dict())
 
 
+@pytest.mark.scenario("S006")
 @given(dicts())
 def test_rows_with_escapes_load_like_rows_without(given: dict[str, t.Any]) -> None:
     assert ChatMessage.from_json(json.dumps(given)) == ChatMessage.from_json(json.dumps(given, ensure_ascii=False))
 
 
+@pytest.mark.scenario("S019")
 @given(dicts())
 def test_a_provider_never_sees_more_than_public_keys(given: dict[str, t.Any]) -> None:
     sent = ChatMessage.from_dict(given).to_openai()

@@ -62,6 +62,7 @@ def test_the_versions_of_the_code_are_those_of_the_last_migrations() -> None:
     assert set(ScriptDirectory(FOLDER).get_heads()) == {Tables.version, DocumentTables.version}
 
 
+@pytest.mark.scenario("S186", "S187")
 def test_an_empty_database_gets_the_tables_and_nothing_more_is_done_then(any_place: Place) -> None:
     assert [one.steps for one in upgrade_all(any_place)] == [("threads_0001",), ("documents_0001",)]
     assert versions(any_place) == TODAY
@@ -79,6 +80,7 @@ def test_migrations_and_first_use_make_the_same_tables(any_place: Place) -> None
     assert versions(any_place, "migrated_") == versions(any_place, "used_") == TODAY
 
 
+@pytest.mark.scenario("S186")
 def test_alembic_proposes_nothing_on_a_database_that_was_upgraded(any_place: Place) -> None:
     metadata = all_tables()
     sa.Table("product", metadata, sa.Column("id", sa.Integer, primary_key=True)).create(any_place.engine)
@@ -156,6 +158,7 @@ def test_an_index_of_the_site_does_not_make_tables_strange(file_place: Place) ->
     assert versions(file_place) == TODAY
 
 
+@pytest.mark.scenario("S185")
 def test_a_later_release_upgrades_filled_tables_in_place(any_place: Place, later_release: Release) -> None:
     fill(any_place)
     later_release()
@@ -181,6 +184,7 @@ def test_tables_without_a_version_go_all_the_way(file_place: Place, later_releas
     assert is_filled(file_place)
 
 
+@pytest.mark.scenario("S185")
 def test_newer_tables_are_refused_and_left_as_they_are(any_place: Place) -> None:
     fill(any_place)
     any_place.run("UPDATE chat_memory_version SET version_num = 'threads_0002' WHERE version_num = 'threads_0001'")
@@ -233,6 +237,7 @@ def test_to_look_at_the_version_creates_nothing(any_place: Place, tmp_path: path
     assert [one.state for one in schema_versions(schemas_of(any_place))] == ["incomplete", "absent"]
 
 
+@pytest.mark.scenario("S187")
 @needs_fork
 @pytest.mark.parametrize("begun", ["empty", "older"])
 def test_several_hosts_upgrade_at_once(any_place: Place, later_release: Release, begun: str) -> None:
@@ -251,6 +256,7 @@ def test_several_hosts_upgrade_at_once(any_place: Place, later_release: Release,
     assert begun == "empty" or is_filled(any_place)
 
 
+@pytest.mark.scenario("S187")
 @needs_fork
 @pytest.mark.parametrize(
     "before",

@@ -27,6 +27,7 @@ def test_visitors_without_login_see_only_their_own_conversation(new_site: MakeSi
     assert "secret" not in str(site.sent[-1])
 
 
+@pytest.mark.scenario("S143", "D5")
 def test_requests_without_cookies_are_answered_and_share_nothing(new_site: MakeSite) -> None:
     site = new_site()
     owners = set()
@@ -47,6 +48,7 @@ def test_requests_without_cookies_are_answered_and_share_nothing(new_site: MakeS
     assert [len(sent) for sent in site.sent] == [1, 1, 1]
 
 
+@pytest.mark.scenario("S140")
 def test_an_owner_that_the_client_names_is_ignored(new_site: MakeSite) -> None:
     site = new_site(login=True)
     victim = site.browser()
@@ -77,6 +79,7 @@ OWNERS = ["1", "10", "1 ", "01", "0", "bob", "Bob", "b%", "b_b", "*", "user:1", 
 OWNERS += ["\u00e9", "e\u0301", "\u212aim", "Kim"]
 
 
+@pytest.mark.scenario("N3")
 @pytest.mark.parametrize("plugin", ["in_memory", "sqlalchemy"])
 def test_owners_that_resemble_each_other_stay_apart(new_site: MakeSite, plugin: str) -> None:
     current = {"owner": ""}
@@ -90,6 +93,7 @@ def test_owners_that_resemble_each_other_stay_apart(new_site: MakeSite, plugin: 
         assert site.browser().texts() == [f"by {owner}", f"You said: by {owner}"]
 
 
+@pytest.mark.scenario("D9")
 def test_one_extension_keeps_nothing_of_the_visitor_before(new_site: MakeSite) -> None:
     site = new_site(login=True)
     browsers = {name: site.browser() for name in ("ann", "bob", "eve")}
@@ -102,6 +106,7 @@ def test_one_extension_keeps_nothing_of_the_visitor_before(new_site: MakeSite) -
         assert browser.texts() == [f"by {name}", f"You said: by {name}"] * 2
 
 
+@pytest.mark.scenario("N3")
 @pytest.mark.parametrize("owner", ["anon:abc", "forgotten", "", 7, b"user:1"])
 def test_the_owner_loader_must_return_what_can_be_an_owner(new_site: MakeSite, owner: t.Any) -> None:
     site = new_site(extension={"owner_loader": lambda: owner})
@@ -131,6 +136,7 @@ def test_a_login_manager_set_up_after_the_extension_is_seen(new_site: MakeSite) 
     assert other_device.texts() == ["hello", "You said: hello"]
 
 
+@pytest.mark.scenario("N3")
 @pytest.mark.parametrize("id", [None, ""])
 def test_a_user_without_an_id_owns_nothing(new_site: MakeSite, id: t.Any) -> None:
     site = new_site(login=True)

@@ -24,6 +24,7 @@ def session_cookies(response: t.Any) -> list[str]:
     return [cookie for cookie in response.headers.getlist("Set-Cookie") if cookie.startswith("session=")]
 
 
+@pytest.mark.scenario("S170", "D3", "A19")
 @SESSIONS
 def test_reading_writes_no_cookie_no_row_and_no_thread(new_site: MakeSite, sessions: str) -> None:
     site = new_site(sessions=sessions)
@@ -50,6 +51,7 @@ def test_reading_writes_nothing_when_there_is_a_conversation_either(new_site: Ma
     assert site.rows() == 2
 
 
+@pytest.mark.scenario("S177", "S183", "D2", "D4")
 @SESSIONS
 def test_the_first_message_of_a_stream_is_found_again_by_the_second(new_site: MakeSite, sessions: str) -> None:
     site = new_site(sessions=sessions)
@@ -62,6 +64,7 @@ def test_the_first_message_of_a_stream_is_found_again_by_the_second(new_site: Ma
     assert [message["content"] for message in site.sent[1]] == ["first", "You said: first", "second"]
 
 
+@pytest.mark.scenario("S176", "S183")
 @SESSIONS
 def test_what_the_view_put_in_the_session_survives_the_stream(new_site: MakeSite, sessions: str) -> None:
     site = new_site(sessions=sessions)
@@ -119,6 +122,7 @@ def test_a_pointer_to_another_owners_thread_counts_for_nothing(new_site: MakeSit
     assert victim.texts() == ["mine", "You said: mine"]
 
 
+@pytest.mark.scenario("N4")
 @pytest.mark.parametrize(
     "value",
     [None, "text", 7, [], {}, {"threads": 5}, {"threads": []}, {"reserved": "x"}, {"anonymous": 5}, {"anonymous": ""}],
@@ -145,6 +149,7 @@ def test_thread_ids_of_the_wrong_shape_in_the_session_are_unknown(new_site: Make
     assert browser.ask("again").status_code == 200
 
 
+@pytest.mark.scenario("S147", "N4")
 def test_a_forged_cookie_is_nobodys(new_site: MakeSite) -> None:
     site = new_site()
     victim = site.browser()
@@ -169,6 +174,7 @@ def test_a_forged_cookie_is_nobodys(new_site: MakeSite) -> None:
         assert "mine" not in str(site.sent[-1])
 
 
+@pytest.mark.scenario("S032")
 def test_many_chats_leave_the_cookie_small(new_site: MakeSite) -> None:
     site = new_site(CHAT_MEMORY_OPTIONS={"threads": "many"})
     browser = site.browser()
@@ -205,6 +211,7 @@ def test_a_known_owner_without_a_secret_key_leaves_no_question_that_nobody_answe
     assert site.rows("live") == 0
 
 
+@pytest.mark.scenario("S066")
 def test_two_first_messages_of_one_user_at_once_make_one_conversation(new_site: MakeSite) -> None:
     site = new_site(login=True)
     browser = site.browser()
@@ -223,6 +230,7 @@ def test_two_first_messages_of_one_user_at_once_make_one_conversation(new_site: 
     assert browser.texts() == ["outer", "late", "nested", "quick"]
 
 
+@pytest.mark.scenario("S182")
 def test_each_chatbot_has_a_pointer_of_its_own(new_site: MakeSite) -> None:
     site = new_site(CHAT_MEMORY_CHATBOTS={"sales": {}, "support": {}}, CHAT_MEMORY_OPTIONS={"threads": "many"})
     browser = site.browser()
@@ -261,6 +269,7 @@ def test_what_one_owner_was_promised_is_not_given_to_the_next(new_site: MakeSite
     assert thread_of(browser.ask("hello")) != reserved
 
 
+@pytest.mark.scenario("S177")
 def test_a_visitor_who_is_recognised_too_late_is_told_to_the_site(new_site: MakeSite) -> None:
     site = new_site()
     errors: list[ChatMemoryError] = []
@@ -281,3 +290,14 @@ def test_a_visitor_who_is_recognised_too_late_is_told_to_the_site(new_site: Make
     assert site.browser().client.post("/late", buffered=True).status_code == 200
     assert "in the view" in str(errors[0])
     assert site.rows() == 0
+
+
+@pytest.mark.scenario("D17")
+@SESSIONS
+def test_every_message_renews_the_session_that_leads_to_the_conversation(new_site: MakeSite, sessions: str) -> None:
+    browser = new_site(sessions=sessions, permanent=True, PERMANENT_SESSION_LIFETIME=7 * 86_400).browser()
+    browser.ask("first")
+    for text in ("second", "third"):
+        (cookie,) = browser.ask(text).headers.getlist("Set-Cookie")
+        assert "Expires=" in cookie
+    assert len(browser.texts()) == 6

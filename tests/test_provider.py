@@ -184,6 +184,7 @@ def test_a_provider_may_read_request_session_and_user_while_it_streams(tmp_path:
     assert texts == ["/chat-memory/default/messages", "red", "7", "user:7"]
 
 
+@pytest.mark.scenario("S085", "S087")
 @pytest.mark.parametrize("before", [[], ["a", "b"]])
 def test_a_provider_that_fails_leaves_its_part_and_no_error_text(before: list[str], site: Site) -> None:
     @site.memory.provider
@@ -254,6 +255,7 @@ def test_an_answer_of_the_wrong_type_is_a_failed_turn_and_no_crash(value: t.Any,
     assert told(site.start().history())[1:] == [("assistant", "a" if isinstance(value, list) else None, "failed")]
 
 
+@pytest.mark.scenario("S098", "A13")
 def test_a_streaming_provider_tells_usage_model_and_tools(site: Site) -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
 

@@ -30,6 +30,7 @@ def test_a_question_is_text_a_message_or_a_body(question: t.Any) -> None:
     assert told([read(question).message]) == [("user", "hi", None)]
 
 
+@pytest.mark.scenario("S003")
 @pytest.mark.parametrize("client", [True, False])
 @pytest.mark.parametrize(
     "question",
@@ -82,6 +83,7 @@ def test_a_nul_beside_text_is_replaced() -> None:
     assert read(body("x\x00")).message.content == "x\ufffd"
 
 
+@pytest.mark.scenario("S013")
 def test_a_question_may_be_an_image_alone() -> None:
     parts = [{"type": "image_url", "image_url": {"url": "data:,x"}}]
     assert read(ChatMessage("user", parts)).message.content == parts

@@ -79,6 +79,7 @@ def test_what_is_taken_out_is_marked_and_counted(redact: Redaction, text: str, e
     assert redact(text) == (expected, {kind: 1})
 
 
+@pytest.mark.scenario("H17")
 @pytest.mark.parametrize("text", KEPT, ids=range(len(KEPT)))
 def test_ordinary_text_and_numbers_stay(redact: Redaction, text: str) -> None:
     assert redact(text) == (text, {})

@@ -153,6 +153,7 @@ def test_a_read_whose_answer_is_lost_is_repeated_once(cable: Cable, plugin: Redi
         plugin.load_messages(OWNER, THREAD)
 
 
+@pytest.mark.scenario("S070")
 def test_connections_that_the_server_has_closed_are_opened_again(make_node: MakeNode) -> None:
     node = make_node()
     plugin = RedisPlugin({"url": node.url})
@@ -250,6 +251,7 @@ def test_a_cluster_is_not_read_from_its_replicas(redis_cluster: Cluster) -> None
             RedisPlugin({"client": client})
 
 
+@pytest.mark.scenario("S074")
 def test_a_server_without_room_stores_nothing_of_a_batch(make_node: MakeNode) -> None:
     node = make_node("--maxmemory-policy", "noeviction")
     plugin = RedisPlugin({"url": node.url})

@@ -47,6 +47,7 @@ class TestRedisURL(RedisURL, OverRedis, contracts.LoadContract):
     pass
 
 
+@pytest.mark.scenario("S195")
 class TestRedisClientThatDecodes(RedisClientThatDecodes, OverRedis):
     pass
 

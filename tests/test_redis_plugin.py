@@ -181,6 +181,7 @@ def test_every_type_is_the_one_that_is_looked_for(
     assert {name: client.type(name) for name in all_keys(client, key_prefix)} == expected
 
 
+@pytest.mark.scenario("S163", "S164", "S165")
 def test_all_keys_have_one_deadline_which_every_write_refreshes(
     make_plugin: MakePlugin, client: redis.Redis, key_prefix: str
 ) -> None:
@@ -227,6 +228,7 @@ LATER: list[cabc.Callable[[RedisPlugin], object]] = [
 ]
 
 
+@pytest.mark.scenario("S164")
 @pytest.mark.parametrize("later", LATER)
 def test_no_part_that_comes_later_is_without_a_deadline(
     make_plugin: MakePlugin, client: redis.Redis, key_prefix: str, later: cabc.Callable[[RedisPlugin], object]
@@ -250,6 +252,7 @@ def test_a_lease_beyond_the_expiry_moves_the_deadline(
     assert {client.ttl(key) > 4900 for key in keys_of(client, key_prefix)} == {True}
 
 
+@pytest.mark.scenario("S168")
 @pytest.mark.parametrize("before", [None, 1000])
 def test_without_an_expiry_no_key_has_a_deadline(
     make_plugin: MakePlugin, client: redis.Redis, key_prefix: str, before: int | None
@@ -269,10 +272,19 @@ def test_the_greatest_expiry_is_no_problem(make_plugin: MakePlugin) -> None:
     assert plugin.has_thread(OWNER, THREAD)
 
 
-def test_no_key_is_left_after_a_deletion(make_plugin: MakePlugin, client: redis.Redis, key_prefix: str) -> None:
+@pytest.mark.scenario("S159", "N38")
+@pytest.mark.parametrize("removal", ["delete", "purge"])
+def test_no_key_is_left_of_a_thread_that_is_gone(
+    make_plugin: MakePlugin, client: redis.Redis, key_prefix: str, removal: str
+) -> None:
     plugin = make_plugin()
-    for name in ("append", "answer", "start", "mark", "hide", "delete"):
+    for name in ("append", "answer", "start", "mark", "hide"):
         CALLS[name](plugin)
+    if removal == "delete":
+        CALLS["delete"](plugin)
+    else:
+        plugin.clock = ManualClock(plugin.clock() + 60)
+        assert list(plugin.purge_threads(plugin.clock()))
     assert keys_of(client, key_prefix) == []
 
 
@@ -294,6 +306,7 @@ def test_an_entry_of_a_thread_that_is_gone_is_dropped_by_who_meets_it(
     assert keys_of(client, index) == []
 
 
+@pytest.mark.scenario("S035", "S189")
 def test_a_prefix_with_glob_characters_meets_no_foreign_key(
     make_plugin: MakePlugin, client: redis.Redis, key_prefix: str
 ) -> None:
@@ -315,6 +328,7 @@ PARTS_READ = ["", ":current", f":{thread_digest(THREAD)}:messages"]
 PARTS_WRITTEN = [f":{thread_digest(THREAD)}:found"]
 
 
+@pytest.mark.scenario("S196")
 @pytest.mark.parametrize(
     ("part", "call"),
     [(part, call) for part in PARTS_READ for call in CALLS]
@@ -371,6 +385,7 @@ def test_a_corrupt_message_does_not_leave_half_a_batch(
     assert plugin.append_messages(OWNER, THREAD, [user("5")], key="k") == Appended(THREAD, 3, repeated=True)
 
 
+@pytest.mark.scenario("S169")
 def test_what_is_trimmed_or_forgotten_takes_no_room(
     make_plugin: MakePlugin, client: redis.Redis, key_prefix: str
 ) -> None:
@@ -461,6 +476,7 @@ def test_only_an_ongoing_thread_is_the_ongoing_one_after_a_move(make_plugin: Mak
     assert plugin.current_thread(OTHER) is None
 
 
+@pytest.mark.scenario("S035", "S059")
 def test_each_operation_is_one_round_trip_whatever_the_length_and_searches_no_keys(make_node: MakeNode) -> None:
     node = make_node()
     plugin = RedisPlugin({"url": node.url})
@@ -498,6 +514,7 @@ def test_scripts_that_the_server_has_forgotten_are_sent_again(make_node: MakeNod
     plugin.close()
 
 
+@pytest.mark.scenario("S190")
 def test_a_client_of_the_site_is_not_closed(make_plugin: MakePlugin, redis_url: str) -> None:
     with redis.Redis.from_url(redis_url, decode_responses=True, encoding="latin-1") as client:
         plugin = make_plugin(client=client)
@@ -588,6 +605,7 @@ def test_a_thread_that_cannot_be_read_is_passed_over_by_who_goes_through_all(
     assert len(caplog.records) == 2
 
 
+@pytest.mark.scenario("S035")
 def test_going_through_all_threads_meets_no_foreign_key(
     make_plugin: MakePlugin, client: redis.Redis, key_prefix: str
 ) -> None:
@@ -640,3 +658,15 @@ def test_an_entry_without_a_thread_is_dropped_by_the_list(
     client.zadd(index, {thread_digest(f"gone-{n}"): n for n in range(120)})
     assert [thread.id for thread in plugin.list_threads(OWNER)] == [THREAD]
     assert client.zcard(index) == 1
+
+
+@pytest.mark.scenario("S069")
+def test_calls_that_raise_give_their_connection_back(client: redis.Redis, redis_url: str, key_prefix: str) -> None:
+    with contextlib.closing(RedisPlugin({"url": f"{redis_url}?max_connections=1", "key_prefix": key_prefix})) as plugin:
+        plugin.append_messages(OTHER, THREAD, exchange("1"))
+        client.lpush(f"{index_name(key_prefix, OWNER)}:{thread_digest(THREAD)}:found", "no hash")
+        for _ in range(10):
+            with pytest.raises(StorageError, match="is a list"):
+                CALLS["append"](plugin)
+            assert len(plugin.load_messages(OTHER, THREAD)) == 2
+    remove_keys(client, key_prefix)

@@ -184,6 +184,7 @@ def test_an_instance_is_made_with_checked_options() -> None:
         PluginRegistry().create("in_memory", {"thread": "many"})
 
 
+@pytest.mark.scenario("D47")
 def test_the_site_may_rename_a_plugin() -> None:
     def alter(definitions: dict[str, PluginDefinition]) -> None:
         definitions["ram"] = definitions.pop("in_memory")
@@ -196,6 +197,7 @@ def test_the_site_may_rename_a_plugin() -> None:
         registry.find("in_memory")
 
 
+@pytest.mark.scenario("D47")
 def test_the_site_may_replace_a_plugin() -> None:
     def alter(definitions: dict[str, PluginDefinition]) -> None:
         definitions["in_memory"].plugin = FiveMethodsPlugin
@@ -208,6 +210,7 @@ def test_the_site_may_replace_a_plugin() -> None:
     assert PluginRegistry().find("in_memory") is InMemoryPlugin
 
 
+@pytest.mark.scenario("D47")
 @pytest.mark.parametrize("hidden", ["in_memory", "shelf"])
 def test_the_site_may_hide_a_plugin(hidden: str, site_packages: pathlib.Path) -> None:
     install(site_packages, "shelf_memory", MODULE, {"shelf": "shelf_memory:ShelfPlugin"})

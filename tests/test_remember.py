@@ -109,6 +109,7 @@ def test_the_schema_is_one_of_a_chat_completions_api(site: tuple[flask.Flask, Ch
     assert "owner" not in tool.schema["function"]["parameters"]["properties"]
 
 
+@pytest.mark.scenario("H26", "H27")
 @pytest.mark.parametrize("name", ["owner", "user_id", "source", "id", "delete", "self", "__class__"])
 def test_a_model_can_neither_choose_the_owner_nor_delete(site: tuple[flask.Flask, ChatMemory], name: str) -> None:
     said = call(site, {"text": "a", name: "user:10"})

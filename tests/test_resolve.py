@@ -233,6 +233,7 @@ def test_a_changed_choice_leaves_a_chatbot_with_equal_settings_alone(tmp_path: p
         assert len(memory.start_conversation(OWNER).history()) == 2
 
 
+@pytest.mark.scenario("D45")
 @pytest.mark.parametrize(
     "choice",
     [

@@ -117,6 +117,7 @@ def test_a_wrong_number_of_requests_is_refused_at_start_up(tmp_path: pathlib.Pat
         ChatMemory(app)
 
 
+@pytest.mark.scenario("S169", "N38")
 def test_one_call_purges_all(tmp_path: pathlib.Path) -> None:
     storage = InMemoryStorage(clock=ManualClock())
     retention = {domain: DAY for domain in FOLDERS if domain not in ("conversation", "summaries")}
@@ -156,6 +157,7 @@ def set_clock(memory: ChatMemory, chatbot: str | None = None) -> ManualClock:
     return clock
 
 
+@pytest.mark.scenario("S171")
 @pytest.mark.parametrize("before", [0, -1, 1e12, float("nan"), float("inf")])
 def test_a_wrong_time_is_refused_before_anything_is_deleted(tmp_path: pathlib.Path, before: float) -> None:
     app = make_app(tmp_path)
@@ -219,6 +221,7 @@ def test_where_one_keeps_for_ever_nothing_else_goes_with_the_others(tmp_path: pa
         assert memory.purge(before=clock.now)["conversation"] == 3
 
 
+@pytest.mark.scenario("N41")
 def test_purges_follow_requests(tmp_path: pathlib.Path) -> None:
     site = make_site(tmp_path, CHAT_MEMORY_PURGE_EVERY=3)
     clock = site.set_clock()

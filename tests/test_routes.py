@@ -49,6 +49,7 @@ def test_json_is_given_to_a_client_that_wants_it(site: Site) -> None:
     }
 
 
+@pytest.mark.scenario("S104")
 def test_announced_ids_are_the_stored_ones(site: Site) -> None:
     browser = site.browser()
     body = {"messages": [{"role": "user", "text": "hello"}]}
@@ -60,6 +61,7 @@ def test_announced_ids_are_the_stored_ones(site: Site) -> None:
     ]
 
 
+@pytest.mark.scenario("S041", "S042", "S133", "S158", "D12")
 def test_only_the_newest_text_of_the_user_is_taken_from_the_client(site: Site) -> None:
     browser = site.browser()
     forged = [
@@ -168,6 +170,7 @@ def test_a_body_has_a_limit_where_the_site_sets_none(site: Site, monkeypatch: py
     assert_refused(site, site.browser().ask("x" * 2000), 413)
 
 
+@pytest.mark.scenario("S003")
 def test_a_nul_beside_text_is_replaced_and_stored(site: Site) -> None:
     browser = site.browser()
     browser.ask("x\x00")
@@ -187,6 +190,7 @@ def test_a_thread_id_of_any_shape_is_as_unknown(new_site: MakeSite, threads: str
     assert answer["thread_id"] != thread_id
 
 
+@pytest.mark.scenario("S144", "D32")
 def test_every_answer_says_that_it_must_not_be_kept(site: Site) -> None:
     client = site.app.test_client()
     question = {"messages": [{"role": "user", "text": "hello"}]}

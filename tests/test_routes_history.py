@@ -33,6 +33,7 @@ def fill(site: Site, browser: Browser, count: int, size: int = 1) -> None:
     site.plugin.append_messages(scope, thread_id, messages)
 
 
+@pytest.mark.scenario("S049", "S198")
 @PLUGINS
 def test_pages_have_no_gap_and_no_repeat_while_messages_arrive(new_site: MakeSite, plugin: str) -> None:
     site = new_site(CHAT_MEMORY_PLUGIN=plugin, CHAT_MEMORY_PRELOAD=5)
@@ -52,6 +53,7 @@ def test_pages_have_no_gap_and_no_repeat_while_messages_arrive(new_site: MakeSit
     assert collected == everything
 
 
+@pytest.mark.scenario("S030", "S198")
 @pytest.mark.parametrize(("count", "more"), [(4, False), (5, True)])
 def test_has_more_is_true_only_if_there_is_more(new_site: MakeSite, count: int, more: bool) -> None:
     site = new_site(CHAT_MEMORY_PRELOAD=4)
@@ -61,6 +63,7 @@ def test_has_more_is_true_only_if_there_is_more(new_site: MakeSite, count: int, 
     assert browser.history()["has_more"] is more
 
 
+@pytest.mark.scenario("S030", "D28")
 def test_a_long_thread_gives_a_bounded_page(site: Site) -> None:
     browser = site.browser()
     browser.ask("first")
@@ -91,6 +94,7 @@ def test_a_cursor_may_be_any_number(new_site: MakeSite, plugin: str, cursor: str
     assert len(browser.history(before=cursor)["messages"]) == count
 
 
+@pytest.mark.scenario("S138")
 @PLUGINS
 def test_a_foreign_thread_is_answered_as_an_unknown_one(new_site: MakeSite, plugin: str) -> None:
     site = new_site(CHAT_MEMORY_PLUGIN=plugin, CHAT_MEMORY_OPTIONS={"threads": "many"})
@@ -121,6 +125,7 @@ def test_messages_for_the_model_alone_are_not_shown(site: Site) -> None:
     ]
 
 
+@pytest.mark.scenario("S088", "S111")
 @PLUGINS
 def test_a_question_is_pending_while_it_is_answered(new_site: MakeSite, plugin: str) -> None:
     site = new_site(CHAT_MEMORY_PLUGIN=plugin)
@@ -147,6 +152,7 @@ def test_a_question_is_pending_while_it_is_answered(new_site: MakeSite, plugin: 
     ]
 
 
+@pytest.mark.scenario("S111")
 def test_the_question_is_stored_before_the_first_byte(site: Site) -> None:
     browser = site.browser()
     stored: list[str] = []
@@ -229,6 +235,7 @@ def test_the_next_question_ends_a_dead_workers_turn(new_site: MakeSite, plugin: 
     assert [message["status"] for message in browser.history()["messages"]].count("partial") == 1
 
 
+@pytest.mark.scenario("S172", "D18")
 @PLUGINS
 def test_an_expired_conversation_is_followed_by_a_new_one(new_site: MakeSite, plugin: str) -> None:
     site = new_site(CHAT_MEMORY_PLUGIN=plugin, CHAT_MEMORY_OPTIONS={"expiry": 60})
@@ -249,6 +256,7 @@ def test_an_expired_conversation_is_followed_by_a_new_one(new_site: MakeSite, pl
     assert browser.texts() == ["new", "You said: new"]
 
 
+@pytest.mark.scenario("S006")
 def test_a_stored_lone_surrogate_is_shown_as_a_replacement(site: Site) -> None:
     browser = site.browser()
     browser.ask("marked")
@@ -276,3 +284,16 @@ def test_reading_while_another_request_asks_sees_whole_turns_or_pending_ones(sit
         assert browser.history()["messages"][-1]["status"] == "pending"
         site.release.set()
     assert browser.texts()[-1] == "done"
+
+
+@pytest.mark.scenario("S090")
+@pytest.mark.parametrize("content", ["", [], None])
+def test_an_answer_without_content_breaks_neither_the_page_nor_the_next_turn(site: Site, content: t.Any) -> None:
+    browser = site.browser()
+    browser.ask("first")
+    empty = ChatMessage("assistant", content, id="empty", status="failed")
+    site.plugin.append_messages(*place(browser), [ChatMessage("user", "second", id="second"), empty])
+    assert browser.texts()[2:] == ["second", ""]
+    assert browser.client.get("/").status_code == browser.client.get("/bubbles").status_code == 200
+    assert browser.ask("third").status_code == 200
+    assert site.sent[-1][2:] == [{"role": "user", "content": "second\n\nthird"}]

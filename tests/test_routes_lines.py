@@ -46,6 +46,7 @@ def versions(browser: Browser, **query: t.Any) -> list[tuple[str, int, list[int]
     return [(item["text"], item["version"], item["versions"]) for item in messages if "versions" in item]
 
 
+@pytest.mark.scenario("S094")
 def test_a_new_answer_takes_the_place_of_the_old_one_also_after_a_reload(site: Site) -> None:
     browser = site.browser()
     ask(browser, "one")
@@ -152,6 +153,7 @@ def test_a_page_that_is_out_of_date_changes_nothing(new_site: MakeSite, plugin: 
     assert versions(browser) == [("two", 3, [1, 3])]
 
 
+@pytest.mark.scenario("S092")
 def test_a_question_whose_answer_never_came_is_asked_once_more(site: Site) -> None:
     browser = site.browser()
 
@@ -236,6 +238,7 @@ def test_bad_input_is_refused_and_changes_nothing(site: Site, how: str, body: t.
     assert len(site.sent) == 1
 
 
+@pytest.mark.scenario("S137")
 def test_what_is_foreign_is_not_found(site: Site) -> None:
     owner, knowing, stranger = site.browser(), site.browser(), site.browser()
     mine = ask(owner, "mine")

@@ -27,6 +27,7 @@ def ask(browser: Browser, text: str, chatbot: str = "default", **body: t.Any) ->
     return t.cast("dict[str, str]", response.json)["thread_id"]
 
 
+@pytest.mark.scenario("S149", "D19", "D21")
 @SESSIONS
 @PLUGINS
 @THREADS
@@ -59,6 +60,7 @@ def test_a_reserved_id_is_used_for_the_first_message_of_a_page_that_tells_none(
     assert browser.reset() == ask(browser, "new")
 
 
+@pytest.mark.scenario("D20")
 @THREADS
 def test_a_reset_can_be_repeated(new_site: MakeSite, threads: str) -> None:
     site = new_site(CHAT_MEMORY_OPTIONS={"threads": threads})
@@ -131,6 +133,7 @@ def test_a_reset_whose_body_is_no_json_object_is_refused(site: Site, data: bytes
     assert browser.texts() == said("hello")
 
 
+@pytest.mark.scenario("D22")
 @PLUGINS
 @THREADS
 def test_a_late_answer_neither_revives_the_reset_thread_nor_lands_in_the_next(
@@ -159,6 +162,7 @@ def test_a_late_answer_neither_revives_the_reset_thread_nor_lands_in_the_next(
     assert len(site.sent[-1]) == 1
 
 
+@pytest.mark.scenario("D22")
 def test_a_late_answer_does_not_come_back_without_a_next_thread_either(site: Site) -> None:
     browser = site.browser()
     old = ask(browser, "before")

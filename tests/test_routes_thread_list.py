@@ -102,6 +102,7 @@ def test_a_page_that_ends_with_what_is_pinned_is_followed_by_the_rest(
     assert found == ["1", "0", "3", "2"]
 
 
+@pytest.mark.scenario("S077", "S078")
 def test_a_change_leaves_the_rest_as_it_is(many: Site) -> None:
     clock, browser = many.set_clock(), many.browser()
     thread_id = ask(browser, "one")
@@ -128,6 +129,7 @@ def test_what_is_archived_is_a_list_of_its_own(many: Site) -> None:
     assert titles(browser) == ["archived"]
 
 
+@pytest.mark.scenario("N41")
 def test_a_deleted_thread_is_gone_and_the_others_stay(many: Site) -> None:
     browser = many.browser()
     stays, goes = ask(browser, "stays"), ask(browser, "goes")
@@ -142,6 +144,7 @@ def test_a_deleted_thread_is_gone_and_the_others_stay(many: Site) -> None:
     assert browser.texts(thread_id=stays) == said("stays")
 
 
+@pytest.mark.scenario("S100")
 def test_the_answer_of_a_deleted_thread_is_not_kept(many: Site) -> None:
     browser = many.browser()
     thread_id = ask(browser, "one")
@@ -166,6 +169,7 @@ def test_an_unknown_thread_is_not_found(many: Site, unknown: str) -> None:
     assert browser.threads() == before
 
 
+@pytest.mark.scenario("S137", "S138", "N1")
 def test_a_foreign_thread_is_answered_like_an_unknown_one(many: Site) -> None:
     owner, knowing, stranger = many.browser(), many.browser(), many.browser()
     mine = ask(owner, "mine")

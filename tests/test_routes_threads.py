@@ -22,6 +22,7 @@ def ask(browser: Browser, text: str, chatbot: str = "default", **body: t.Any) ->
     return t.cast("dict[str, str]", response.json)["thread_id"]
 
 
+@pytest.mark.scenario("S137", "S138", "D10", "N1")
 @PLUGINS
 @THREADS
 def test_a_foreign_thread_cannot_be_reset_opened_or_written_to(new_site: MakeSite, plugin: str, threads: str) -> None:
@@ -39,6 +40,7 @@ def test_a_foreign_thread_cannot_be_reset_opened_or_written_to(new_site: MakeSit
     assert owner.texts() == said("mine")
 
 
+@pytest.mark.scenario("D17")
 @PLUGINS
 def test_a_second_device_sees_the_same_conversation(new_site: MakeSite, plugin: str) -> None:
     site = new_site(login=True, CHAT_MEMORY_PLUGIN=plugin)
@@ -59,6 +61,7 @@ def test_a_second_device_sees_the_same_conversation(new_site: MakeSite, plugin: 
     assert ask(desk, "stale", thread_id=first) == new
 
 
+@pytest.mark.scenario("S206")
 def test_one_conversation_cannot_be_multiplied(site: Site) -> None:
     browser = site.browser()
     first = ask(browser, "hello")
@@ -69,6 +72,7 @@ def test_one_conversation_cannot_be_multiplied(site: Site) -> None:
     assert site.rows("thread") == 1
 
 
+@pytest.mark.scenario("D52")
 @PLUGINS
 def test_each_tab_writes_to_the_thread_that_it_shows(new_site: MakeSite, plugin: str) -> None:
     site = new_site(CHAT_MEMORY_PLUGIN=plugin, CHAT_MEMORY_OPTIONS={"threads": "many"})
@@ -83,6 +87,7 @@ def test_each_tab_writes_to_the_thread_that_it_shows(new_site: MakeSite, plugin:
     assert browser.texts(thread_id=two) == browser.texts() == said("two", "two again", "to the last")
 
 
+@pytest.mark.scenario("S161", "D11", "D13")
 @PLUGINS
 def test_a_page_without_a_thread_or_with_an_unknown_one_gets_a_new_thread(new_site: MakeSite, plugin: str) -> None:
     site = new_site(CHAT_MEMORY_PLUGIN=plugin, CHAT_MEMORY_OPTIONS={"threads": "many"})
@@ -97,6 +102,7 @@ def test_a_page_without_a_thread_or_with_an_unknown_one_gets_a_new_thread(new_si
     assert browser.texts(thread_id=first) == said("hello")
 
 
+@pytest.mark.scenario("S066", "D13")
 def test_two_new_tabs_have_two_threads(new_site: MakeSite) -> None:
     browser = new_site(CHAT_MEMORY_OPTIONS={"threads": "many"}).browser()
     ask(browser, "before")
@@ -106,6 +112,7 @@ def test_two_new_tabs_have_two_threads(new_site: MakeSite) -> None:
     assert len(threads) == 2
 
 
+@pytest.mark.scenario("S149")
 @SESSIONS
 def test_a_new_chat_keeps_the_former_one(new_site: MakeSite, sessions: str) -> None:
     site = new_site(sessions=sessions, CHAT_MEMORY_OPTIONS={"threads": "many"})
@@ -131,6 +138,7 @@ def test_an_unknown_thread_cannot_be_opened(new_site: MakeSite, unknown: str) ->
     assert site.rows("thread") == 1
 
 
+@pytest.mark.scenario("S206")
 def test_new_chats_that_are_never_used_store_nothing(new_site: MakeSite) -> None:
     site = new_site(CHAT_MEMORY_OPTIONS={"threads": "many"})
     browser = site.browser()

@@ -67,6 +67,7 @@ def visit_all(site: Site) -> None:
         assert_says_little(response.text)
 
 
+@pytest.mark.scenario("D31")
 @BROKEN
 def test_a_database_that_cannot_be_opened_gives_503_and_a_page_at_once(
     new_site: MakeSite, break_it: cabc.Callable[[Site], None], monkeypatch: pytest.MonkeyPatch
@@ -78,12 +79,16 @@ def test_a_database_that_cannot_be_opened_gives_503_and_a_page_at_once(
     assert site.sent == []
 
 
-def test_an_engine_whose_server_is_gone_gives_503_and_a_page(new_site: MakeSite) -> None:
+@pytest.mark.scenario("S157", "S184", "D31")
+def test_an_engine_whose_server_is_gone_gives_503_and_a_page(
+    new_site: MakeSite, caplog: pytest.LogCaptureFixture
+) -> None:
     def refuse() -> sqlite3.Connection:
         raise sqlite3.OperationalError("could not connect to postgres://u:s3cret@host")
 
     engine = sa.create_engine("sqlite://", creator=refuse, poolclass=sa.NullPool)
     visit_all(new_site(login=True, CHAT_MEMORY_OPTIONS={"engine": engine}))
+    assert "a page is shown without its history" in caplog.text
 
 
 def test_what_was_stored_is_there_when_the_store_is_back(site: Site) -> None:
@@ -97,6 +102,7 @@ def test_what_was_stored_is_there_when_the_store_is_back(site: Site) -> None:
     assert browser.texts() == ["before", "You said: before", "after", "You said: after"]
 
 
+@pytest.mark.scenario("S184")
 def test_a_site_may_answer_without_its_store(new_site: MakeSite) -> None:
     site = new_site(
         CHAT_MEMORY_ON_UNAVAILABLE="answer", CHAT_MEMORY_CHATBOTS={"default": {"system_prompt": "Be brief."}}
@@ -134,6 +140,7 @@ def test_an_exchange_for_which_no_space_is_left_is_refused_whole(new_site: MakeS
     engine.dispose()
 
 
+@pytest.mark.scenario("S184")
 def test_an_app_starts_while_its_store_is_down(tmp_path: pathlib.Path) -> None:
     (tmp_path / "instance" / "chat-memory.sqlite3").mkdir(parents=True)
     site = make_site(tmp_path)

@@ -49,6 +49,7 @@ def keeper(monkeypatch: pytest.MonkeyPatch) -> LeaseKeeper:
     return keeper
 
 
+@pytest.mark.scenario("S086")
 @pytest.mark.parametrize("threads", ["one", "many"])
 @pytest.mark.parametrize("named", STOPS)
 def test_stop_ends_the_turn_at_its_next_piece(
@@ -279,6 +280,7 @@ def resume(site: Site, **query: t.Any) -> t.Any:
     return site.app.test_client().get("/chat-memory/default/resume", query_string=query, buffered=True)
 
 
+@pytest.mark.scenario("S088")
 def test_a_page_goes_on_with_an_answer(site: Site, monkeypatch: pytest.MonkeyPatch, keeper: LeaseKeeper) -> None:
     follow(site, monkeypatch)
     turn = site.start().turn("hi")
@@ -310,6 +312,7 @@ def test_an_unknown_question_is_refused(query: dict[str, str], code: int, site: 
     assert resume(site, **query).status_code == code
 
 
+@pytest.mark.scenario("S139")
 def test_the_question_of_somebody_else_is_unknown(site: Site) -> None:
     turn = site.start("user:2").turn("secret")
     with pytest.raises(RequestRefused) as caught:
@@ -332,6 +335,7 @@ def wait_for_answer(site: Site, count: int = 2) -> list[tuple[str, t.Any, str | 
     return told(site.start().history())
 
 
+@pytest.mark.scenario("D37")
 @pytest.mark.parametrize("read", [0, 1])
 def test_an_answer_is_finished_without_its_reader(read: int, finishing: Site) -> None:
     release = threading.Event()

@@ -74,6 +74,7 @@ def test_text_is_taken_literally_and_found_in_scripts_without_spaces(site: Site)
     assert found == {"%": 1, "0%": 1, "f_i": 1, "*\\": 1, "良い天": 1, "x%": 0, "o%i": 0}
 
 
+@pytest.mark.scenario("S205")
 def test_only_ones_own_conversations_with_the_chatbot_are_searched(tmp_path: pathlib.Path) -> None:
     site = Site(tmp_path, OPTIONS={"threads": "many"}, CHATBOTS={"a": {}, "b": {}})
     for owner in (OWNER, "user:2", "user:10"):
@@ -189,6 +190,7 @@ def test_where_the_browser_keeps_the_history_nothing_is_found(new_site: MakeSite
     assert search(browser, text="x") == {"results": [], "complete": True}
 
 
+@pytest.mark.scenario("S139")
 def test_a_session_of_somebody_else_finds_nothing(web: WebSite) -> None:
     owner = web.browser()
     owner.ask("needle")

@@ -67,6 +67,7 @@ THREE_TURNS = [user("1"), bot("a"), user("2"), bot("b"), user("3"), bot("c")]
 TOOL_TURN = [user("1"), bot(None, calls=["c1"]), result("c1"), bot("a")]
 
 
+@pytest.mark.scenario("S116")
 @pytest.mark.parametrize(
     ("turns", "expected"),
     [
@@ -82,12 +83,14 @@ def test_a_window_shows_the_newest_turns(turns: int, expected: list[str]) -> Non
     assert window(turns, []) == []
 
 
+@pytest.mark.scenario("S116")
 @pytest.mark.parametrize("turns", [-1, True, False, "3", 2.5])
 def test_what_is_no_number_of_turns_is_refused(turns: t.Any) -> None:
     with pytest.raises(ValueError, match="turns"):
         Window(turns)
 
 
+@pytest.mark.scenario("S116")
 @pytest.mark.parametrize("plugin", BUILT_IN)
 def test_a_huge_window_shows_everything(plugin: str, tmp_path: pathlib.Path) -> None:
     site = Site(tmp_path, plugin, SHORT_TERM=[{"type": "window", "turns": 10**30}])
@@ -96,6 +99,7 @@ def test_a_huge_window_shows_everything(plugin: str, tmp_path: pathlib.Path) -> 
     assert seen(conversation.turn("2").history) == ["u:1", "a:fine"]
 
 
+@pytest.mark.scenario("S112", "S114", "D38", "D49", "A6")
 def test_a_turn_with_tools_is_shown_whole() -> None:
     long = [user("0"), bot("z")] + [
         user("1"),
@@ -107,11 +111,13 @@ def test_a_turn_with_tools_is_shown_whole() -> None:
     assert window(1, TOOL_TURN) == ["u:1", "a:[c1]", "t:c1", "a:a"]
 
 
+@pytest.mark.scenario("S114", "A7", "A29")
 def test_a_thread_that_begins_without_a_question_is_shown_from_its_first_one() -> None:
     assert window(5, [bot("greeting"), result("c0"), user("1"), bot("a")]) == ["u:1", "a:a"]
     assert window(5, [bot("greeting")]) == []
 
 
+@pytest.mark.scenario("S058")
 def test_turns_that_overlap_are_grouped() -> None:
     arrived = [user("1", "t1"), user("2", "t2"), bot("b", "t2"), user("3", "t3"), bot("a", "t1"), bot("c", "t3")]
     grouped = ["u:1", "a:a", "u:2", "a:b", "u:3", "a:c"]
@@ -133,6 +139,7 @@ def test_a_message_without_a_turn_belongs_to_the_question_before_it() -> None:
     assert seen(by_turn(arrived)) == ["u:1", "a:a", "u:2", "a:b", "u:3", "a:c"]
 
 
+@pytest.mark.scenario("S089", "S090", "S113", "N12", "A1", "A11", "A15")
 @pytest.mark.parametrize(
     ("messages", "expected"),
     [
@@ -181,6 +188,7 @@ def test_the_view_is_one_that_strict_providers_accept(messages: list[ChatMessage
     assert seen(acceptable(messages)) == expected
 
 
+@pytest.mark.scenario("S014", "N12")
 def test_joined_questions_keep_their_parts() -> None:
     image = {"type": "image_url", "image_url": {"url": "data:,x"}}
     [joined] = acceptable([user("1"), ChatMessage("user", [image])])
@@ -243,6 +251,7 @@ MESSAGES = st.one_of(
 )
 
 
+@pytest.mark.scenario("S089", "A5", "A7", "A14")
 @given(st.lists(MESSAGES, max_size=15), st.integers(0, 4))
 def test_whatever_is_stored_the_view_is_acceptable(messages: list[ChatMessage], turns: int) -> None:
     shown = acceptable([*Window(turns).view(History.of(messages), PROMPT).messages, user("now")])
@@ -369,6 +378,7 @@ def test_a_turn_of_tools_reads_a_few_windows_at_most(tmp_path: pathlib.Path) -> 
     assert site.plugin.asked <= 4 * 5 * 6
 
 
+@pytest.mark.scenario("S126", "N23")
 @pytest.mark.parametrize("plugin", BUILT_IN)
 def test_what_is_sent_leaves_what_is_stored_alone(plugin: str, tmp_path: pathlib.Path) -> None:
     site = Site(tmp_path, plugin, SHORT_TERM=[{"type": "window", "turns": 1}])

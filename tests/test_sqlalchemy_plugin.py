@@ -115,12 +115,14 @@ def every_call(plugin: SQLAlchemyPlugin, thread_id: str = "thread-1") -> None:
     plugin.delete_thread(OWNER, thread_id)
 
 
+@pytest.mark.scenario("S007")
 def test_text_of_any_script_can_be_searched_in_the_table(make_plugin: MakePlugin, database: sqlite3.Connection) -> None:
     make_plugin().append_messages(OWNER, "thread-1", [user("say 你好 🙂"), user("other")])
     query = "SELECT count(*) FROM chat_memory_message WHERE body LIKE '%' || ? || '%'"
     assert [database.execute(query, [text]).fetchone()[0] for text in ("你好", "🙂")] == [1, 1]
 
 
+@pytest.mark.scenario("S038")
 def test_order_survives_a_deleted_row_and_a_vacuum(make_plugin: MakePlugin, database: sqlite3.Connection) -> None:
     plugin = make_plugin()
     plugin.append_messages(OWNER, "thread-1", [user("1"), user("2"), user("3")])
@@ -165,6 +167,7 @@ def test_a_corrupt_row_is_reported_and_stays_as_it_is(
     assert database.execute("SELECT body FROM chat_memory_message WHERE sequence = 2").fetchall() == [(body,)]
 
 
+@pytest.mark.scenario("S006")
 def test_a_lone_surrogate_of_another_program_is_read_as_a_replacement_character(
     make_plugin: MakePlugin, database: sqlite3.Connection
 ) -> None:
@@ -174,6 +177,7 @@ def test_a_lone_surrogate_of_another_program_is_read_as_a_replacement_character(
     assert texts(plugin.load_messages(OWNER, "thread-1")) == ["a\ufffd\ufffd"]
 
 
+@pytest.mark.scenario("S053")
 def test_an_append_waits_for_a_writer_that_holds_the_lock(
     make_plugin: MakePlugin, make_engine: cabc.Callable[..., sa.Engine], database: sqlite3.Connection
 ) -> None:
@@ -251,6 +255,7 @@ def test_lines_that_cannot_be_read_are_told_by_their_thread_and_stay(
     assert database.execute(f"SELECT {column}, messages FROM chat_memory_thread").fetchall() == [("[[hidden words", 2)]
 
 
+@pytest.mark.scenario("S053")
 def test_a_lock_that_lasts_is_a_storage_error_and_nothing_is_stored(
     make_plugin: MakePlugin, make_engine: cabc.Callable[..., sa.Engine], database: sqlite3.Connection
 ) -> None:
@@ -270,6 +275,7 @@ def test_a_lock_that_lasts_is_a_storage_error_and_nothing_is_stored(
     assert texts(plugin.load_messages(OWNER, "thread-1")) == ["1", "2"]
 
 
+@pytest.mark.scenario("S060", "S074")
 def test_a_full_disk_leaves_what_was_there(
     make_plugin: MakePlugin, make_engine: cabc.Callable[..., sa.Engine], database: sqlite3.Connection
 ) -> None:
@@ -291,6 +297,7 @@ def test_a_full_disk_leaves_what_was_there(
     assert texts(plugin.load_messages(OWNER, "thread-1")) == ["1", "3"]
 
 
+@pytest.mark.scenario("S054")
 def test_reading_goes_on_while_somebody_writes(make_plugin: MakePlugin, database: sqlite3.Connection) -> None:
     plugin = make_plugin()
     plugin.append_messages(OWNER, "thread-1", [user("1")])
@@ -301,6 +308,7 @@ def test_reading_goes_on_while_somebody_writes(make_plugin: MakePlugin, database
     database.execute("ROLLBACK")
 
 
+@pytest.mark.scenario("S061", "S069")
 def test_calls_that_raise_give_their_connection_back(
     make_plugin: MakePlugin, make_engine: cabc.Callable[..., sa.Engine], database: sqlite3.Connection
 ) -> None:
@@ -321,6 +329,7 @@ def test_calls_that_raise_give_their_connection_back(
     assert "half" not in texts(plugin.load_messages(OTHER, "thread-1"))
 
 
+@pytest.mark.scenario("S194")
 def test_messages_name_no_column_that_is_not_theirs(make_plugin: MakePlugin, database: sqlite3.Connection) -> None:
     plugin = make_plugin()
     message = ChatMessage("assistant", "text", id="a-1", turn="t-1")
@@ -329,13 +338,23 @@ def test_messages_name_no_column_that_is_not_theirs(make_plugin: MakePlugin, dat
     assert row == (1, "a-1", "t-1", "assistant", '{"role":"assistant","content":"text","turn":"t-1","id":"a-1"}')
 
 
-def test_a_deleted_thread_leaves_no_row_behind(make_plugin: MakePlugin, database: sqlite3.Connection) -> None:
+@pytest.mark.scenario("S159", "N38")
+@pytest.mark.parametrize("removal", ["delete", "purge"])
+def test_a_thread_that_is_gone_leaves_no_row_behind(
+    make_plugin: MakePlugin, database: sqlite3.Connection, removal: str
+) -> None:
     plugin = make_plugin()
     every_call(plugin)
     live = LiveTurn("t-1", "q-1", "a-1", lease=plugin.clock() + 30)
     plugin.start_turn(OWNER, "thread-1", user("1", "q-1"), key="question:1", live=live)
-    for thread_id in ("thread-1", "thread-2"):
-        plugin.delete_thread(OWNER, thread_id)
+    plugin.mark_message(OWNER, "thread-1", "q-1", Mark(1))
+    if removal == "delete":
+        for thread_id in ("thread-1", "thread-2"):
+            plugin.delete_thread(OWNER, thread_id)
+    else:
+        now = plugin.clock() + 60
+        plugin.clock = lambda: now
+        assert list(plugin.purge_threads(now))
     tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     # What the answers have cost stays, and which version the tables are of.
     tables.remove("chat_memory_usage")
@@ -344,3 +363,37 @@ def test_a_deleted_thread_leaves_no_row_behind(make_plugin: MakePlugin, database
     assert {name: database.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in tables} == dict.fromkeys(
         tables, 0
     )
+
+
+@pytest.mark.scenario("S051")
+def test_the_table_refuses_a_number_that_is_there(make_plugin: MakePlugin, database: sqlite3.Connection) -> None:
+    make_plugin().append_messages(OWNER, "thread-1", [user("1")])
+    with pytest.raises(sqlite3.IntegrityError, match="UNIQUE"):
+        database.execute("INSERT INTO chat_memory_message SELECT * FROM chat_memory_message")
+
+
+REMOVALS: dict[str, cabc.Callable[[SQLAlchemyPlugin], object]] = {
+    "delete": lambda plugin: plugin.delete_thread(OWNER, "thread-1"),
+    "clear": lambda plugin: plugin.clear_messages(OWNER, "thread-1"),
+    "save": lambda plugin: plugin.save_messages(OWNER, "thread-1", []),
+    "purge": lambda plugin: list(plugin.purge_threads(plugin.clock() + 60)),
+}
+
+
+@pytest.mark.scenario("S175")
+@pytest.mark.parametrize("removal", REMOVALS)
+def test_a_removal_that_breaks_off_half_way_removes_nothing(
+    make_plugin: MakePlugin, database: sqlite3.Connection, removal: str
+) -> None:
+    plugin = make_plugin()
+    plugin.append_messages(OWNER, "thread-1", [user("1", "q-1"), user("2")])
+    plugin.mark_message(OWNER, "thread-1", "q-1", Mark(1))
+    # The marks go after the messages.
+    database.execute("CREATE TRIGGER no BEFORE DELETE ON chat_memory_mark BEGIN SELECT RAISE(ABORT, 'no'); END")
+    with pytest.raises(StorageError):
+        REMOVALS[removal](plugin)
+    assert texts(plugin.load_messages(OWNER, "thread-1")) == ["1", "2"]
+    database.execute("DROP TRIGGER no")
+    REMOVALS[removal](plugin)
+    assert plugin.load_messages(OWNER, "thread-1") == []
+    assert plugin.load_marks(OWNER, "thread-1") == {}

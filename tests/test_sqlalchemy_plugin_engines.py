@@ -61,6 +61,7 @@ def test_a_file_that_is_no_database_is_left_as_it_is(tmp_path: pathlib.Path) -> 
     plugin.close()
 
 
+@pytest.mark.scenario("H4")
 def test_the_files_are_for_the_eyes_of_their_owner(tmp_path: pathlib.Path) -> None:
     plugin = SQLAlchemyPlugin({"url": f"sqlite:///{tmp_path}/folder/chat.sqlite3"})
     plugin.append_messages(OWNER, "thread-1", [user("x")])
@@ -74,6 +75,7 @@ def pragmas(connection: t.Any) -> tuple[object, ...]:
     return tuple(connection.execute(f"PRAGMA {name}").fetchone()[0] for name in PRAGMAS)
 
 
+@pytest.mark.scenario("S191")
 def test_every_engine_of_ours_waits_for_locks_and_writes_safely(tmp_path: pathlib.Path) -> None:
     seen: list[tuple[object, ...]] = []
     gone = []
@@ -114,6 +116,7 @@ def test_an_engine_of_the_site_is_left_alone(engine: sa.Engine) -> None:
         plugin.has_thread(OWNER, "thread-1")
 
 
+@pytest.mark.scenario("S190")
 def test_a_plugin_that_is_dropped_leaves_the_engine_of_the_site(engine: sa.Engine) -> None:
     pool = engine.pool
     every_call(SQLAlchemyPlugin({"engine": engine}))
@@ -145,6 +148,7 @@ def test_a_forked_process_opens_connections_of_its_own(engine: sa.Engine) -> Non
     assert texts(plugin.load_messages(OWNER, "thread-1")) == ["parent", "child"]
 
 
+@pytest.mark.scenario("S190")
 def test_a_closed_plugin_gives_one_clear_error(url: str) -> None:
     plugin = SQLAlchemyPlugin({"url": url})
     plugin.append_messages(OWNER, "thread-1", [user("x")])

@@ -39,6 +39,7 @@ def table_names(engine: sa.Engine) -> list[str]:
     return sorted(sa.inspect(engine).get_table_names())
 
 
+@pytest.mark.scenario("S062")
 def test_many_threads_create_the_tables_at_once(url: str) -> None:
     plugin = SQLAlchemyPlugin({"url": url})
     appended = together([lambda: plugin.append_messages(OWNER, "thread-1", [user("x")])] * 8)
@@ -46,6 +47,7 @@ def test_many_threads_create_the_tables_at_once(url: str) -> None:
     plugin.close()
 
 
+@pytest.mark.scenario("S062", "S187")
 @needs_fork
 def test_many_processes_create_the_tables_at_once(url: str, engine: sa.Engine) -> None:
     def first_use() -> None:
@@ -92,6 +94,7 @@ def test_tables_that_come_later_are_used(url: str, engine: sa.Engine) -> None:
     plugin.close()
 
 
+@pytest.mark.scenario("S189")
 def test_every_method_uses_the_table_prefix(engine: sa.Engine) -> None:
     plugin = SQLAlchemyPlugin({"engine": engine, "table_prefix": "site_", "max_messages": 2, "max_threads": 1})
     every_call(plugin)
@@ -102,6 +105,7 @@ def test_every_method_uses_the_table_prefix(engine: sa.Engine) -> None:
     assert all(str(index).startswith("site_") for index in indexes)
 
 
+@pytest.mark.scenario("A35")
 @pytest.mark.parametrize("prefix", ["a b", "x;", "'", "1a", "", "a" * 33])
 def test_a_table_prefix_that_is_no_name_is_refused(url: str, prefix: str) -> None:
     with pytest.raises(ConfigurationError, match="table_prefix"):
@@ -122,6 +126,7 @@ def test_tables_that_are_on_the_metadata_already_are_reused() -> None:
     assert len(metadata.tables) == 16
 
 
+@pytest.mark.scenario("S186")
 @pytest.mark.parametrize("created_by", ["the plugin", "the site"])
 def test_alembic_proposes_nothing_for_tables_on_the_metadata_of_the_site(engine: sa.Engine, created_by: str) -> None:
     metadata = sa.MetaData()

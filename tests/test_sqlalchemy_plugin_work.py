@@ -88,6 +88,7 @@ def count_steps(engine: sa.Engine) -> list[int]:
     return steps
 
 
+@pytest.mark.scenario("S059")
 @pytest.mark.parametrize("options", [{}, {"max_messages": 30}])
 def test_the_work_of_a_turn_does_not_grow_with_the_thread(engine: sa.Engine, options: dict[str, t.Any]) -> None:
     steps = count_steps(engine)

@@ -89,6 +89,7 @@ def test_those_who_write_meanwhile_leave_nothing_without_a_thread(plugin: SQLAlc
     assert rows(plugin, "current") <= kept
 
 
+@pytest.mark.scenario("S175")
 @DATABASES
 def test_two_purges_at_once_remove_each_thread_once(plugin: SQLAlchemyPlugin) -> None:
     found: list[object] = []

@@ -15,6 +15,7 @@ from alembic.migration import MigrationContext
 
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import LiveTurn
+from flask_chat_memory import Mark
 from flask_chat_memory import Renewal
 from flask_chat_memory import Scope
 from flask_chat_memory.plugins.sql.postgresql import PostgreSQLStatements
@@ -76,6 +77,7 @@ def test_keys_and_ids_of_messages_are_compared_byte_by_byte(place: Place) -> Non
     assert [live.turn for live in plugin.live_turns(OWNER, "thread-1")] == ALIKE
 
 
+@pytest.mark.scenario("S027")
 def test_the_longest_names_of_the_largest_characters_have_room(place: Place) -> None:
     plugin = place.make_plugin()
     wide = "🙂"
@@ -90,6 +92,7 @@ def test_the_longest_names_of_the_largest_characters_have_room(place: Place) -> 
     assert plugin.load_messages(scope, thread_id, limit=2)[0] == end[0]
 
 
+@pytest.mark.scenario("S024", "S025", "S026")
 @pytest.mark.parametrize("key", [None, "k"])
 def test_long_texts_come_back_whole(place: Place, key: str | None) -> None:
     plugin = place.make_plugin()
@@ -99,6 +102,7 @@ def test_long_texts_come_back_whole(place: Place, key: str | None) -> None:
     assert plugin.load_messages(OWNER, "thread-1", after=1) == long
 
 
+@pytest.mark.scenario("S151")
 @pytest.mark.parametrize("key", [None, "%s %(now)s :name \\' \" ` ; --"])
 def test_text_is_no_part_of_a_statement(place: Place, key: str | None) -> None:
     plugin = place.make_plugin()
@@ -119,6 +123,7 @@ def test_special_characters_come_back_as_law_9_has_them(place: Place) -> None:
     assert message.text == "a\ufffdb\ufffdc"
 
 
+@pytest.mark.scenario("S004")
 def test_the_tables_are_pinned(place: Place) -> None:
     every_call(place.make_plugin())
     if place.is_postgresql:
@@ -140,6 +145,7 @@ def test_the_tables_are_pinned(place: Place) -> None:
     assert {tuple(row[:2]) for row in columns} == {("varchar", "utf8mb4_nopad_bin"), ("longtext", "utf8mb4_bin")}
 
 
+@pytest.mark.scenario("S186")
 @pytest.mark.parametrize("created_by", ["the plugin", "the site"])
 def test_alembic_proposes_nothing(place: Place, created_by: str) -> None:
     metadata = sa.MetaData()
@@ -215,6 +221,7 @@ def test_an_operation_of_a_turn_is_one_round_trip_on_postgresql(schema: Place) -
     assert len(sent) == 1, sent
 
 
+@pytest.mark.scenario("S059")
 @pytest.mark.parametrize("statistics", [False, True])
 def test_the_newest_of_a_long_thread_are_read_alone_on_postgresql(schema: Place, statistics: bool) -> None:
     plugin = schema.make_plugin(threads="many")
@@ -258,6 +265,7 @@ def reads(engine: sa.Engine) -> int:
         return sum(int(row[1]) for row in rows)
 
 
+@pytest.mark.scenario("S059")
 def test_the_work_of_a_turn_does_not_grow_with_the_thread_on_mariadb() -> None:
     with database_of_our_own() as place:
         engine = place.make_engine(pool_size=1, max_overflow=0)
@@ -312,3 +320,23 @@ def test_the_newest_are_found_behind_numbers_that_are_gone(place: Place) -> None
     for limit, before in itertools.product([1, 2, 4, 5, 9], [None, 1, 51, 61, 62, 90, 91, 200, 201, 1000]):
         expected = [message for message in gaps if before is None or t.cast(int, message.sequence) < before][-limit:]
         assert plugin.load_messages(OWNER, "thread-1", limit=limit, before=before) == expected
+
+
+@pytest.mark.scenario("S159", "N38")
+@pytest.mark.parametrize("removal", ["delete", "purge"])
+def test_a_thread_that_is_gone_leaves_no_row_behind(place: Place, removal: str) -> None:
+    plugin = place.make_plugin()
+    every_call(plugin)
+    plugin.delete_thread(OWNER, "thread-2")
+    plugin.start_turn(
+        OWNER, "thread-1", user("1", "q-1"), key="question:1", live=LiveTurn("t-1", "q-1", "a-1", plugin.clock() + 30)
+    )
+    plugin.mark_message(OWNER, "thread-1", "q-1", Mark(1))
+    if removal == "delete":
+        plugin.delete_thread(OWNER, "thread-1")
+    else:
+        now = plugin.clock() + 60
+        plugin.clock = lambda: now
+        assert list(plugin.purge_threads(now))
+    tables = {table.name for table in define_tables(sa.MetaData()).all()} - {"chat_memory_usage"}
+    assert {table: place.run(f"SELECT count(*) FROM {table}")[0][0] for table in tables} == dict.fromkeys(tables, 0)

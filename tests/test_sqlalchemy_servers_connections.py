@@ -96,6 +96,7 @@ def dropping(place: Place) -> cabc.Callable[[], None]:
     return lambda: drop_connections(place)
 
 
+@pytest.mark.scenario("S070")
 @pytest.mark.parametrize("call", CALLS.values(), ids=list(CALLS))
 @pytest.mark.parametrize("whose", ["ours", "the site's"])
 def test_a_dropped_connection_goes_unnoticed(
@@ -257,6 +258,7 @@ def test_a_connection_that_is_lost_in_the_middle_leaves_nothing_behind(place: Pl
     assert len(plugin.load_messages(OWNER, "thread-1")) == 4
 
 
+@pytest.mark.scenario("S069")
 def test_one_connection_is_enough_and_none_is_kept(place: Place) -> None:
     engine = place.make_engine(pool_size=1, max_overflow=0, pool_timeout=1)
     plugin = place.make_plugin(engine=engine)
@@ -399,6 +401,7 @@ def test_what_the_site_reads_at_every_checkout_is_in_nobodys_way(place: Place) -
     every_call(place.make_plugin(engine=engine))
 
 
+@pytest.mark.scenario("S004")
 @pytest.mark.parametrize("place", ["mariadb"], indirect=True)
 def test_a_charset_that_lacks_scripts_is_refused(place: Place) -> None:
     url = check_url(place.url).update_query_dict({"charset": "utf8"})

@@ -172,6 +172,7 @@ REMOVALS: dict[str, cabc.Callable[[SQLAlchemyPlugin], object]] = {
     "clear": lambda plugin: plugin.clear_messages(OWNER, "thread-1"),
     "replace": lambda plugin: plugin.save_messages(OWNER, "thread-1", []),
     "move": lambda plugin: plugin.move_threads(OWNER, OTHER),
+    "purge": lambda plugin: list(plugin.purge_threads(plugin.clock() + 60)),
     "delete and begin anew": lambda plugin: (
         plugin.delete_thread(OWNER, "thread-1"),
         plugin.append_messages(OWNER, "thread-1", exchange("new"), key="new"),
@@ -179,6 +180,7 @@ REMOVALS: dict[str, cabc.Callable[[SQLAlchemyPlugin], object]] = {
 }
 
 
+@pytest.mark.scenario("N19")
 @pytest.mark.parametrize("removal", REMOVALS)
 def test_an_answer_never_comes_after_its_question_is_gone(place: Place, removal: str) -> None:
     plugin = place.make_plugin()
@@ -270,6 +272,7 @@ def is_waiting(place: Place) -> bool:
     return bool(place.run(query)[0][0])
 
 
+@pytest.mark.scenario("S062", "S187")
 def test_the_tables_are_made_by_many_at_once(place: Place) -> None:
     def first_use(writer: int, _say: Say) -> None:
         plugin = place.make_plugin()

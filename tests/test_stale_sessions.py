@@ -11,6 +11,7 @@ from .apps import THREADS
 from .conftest import MakeSite
 
 
+@pytest.mark.scenario("S180")
 @SESSIONS
 @THREADS
 @pytest.mark.parametrize("each_request", [True, False])

@@ -102,6 +102,7 @@ def test_redis_holds_nothing_of_a_document_but_its_key(redis_url: str, key_prefi
     storage.close()
 
 
+@pytest.mark.scenario("N40")
 @pytest.mark.parametrize("change", ["moved", "in clear", "other name", "cut", "no text"])
 def test_what_was_changed_or_moved_is_noticed_and_kept(change: str) -> None:
     own = OwnStorage()
@@ -126,6 +127,7 @@ def test_what_was_changed_or_moved_is_noticed_and_kept(change: str) -> None:
     assert storage.load("b") == {"value": "b"}
 
 
+@pytest.mark.scenario("N39")
 def test_keys_are_changed_without_losing_what_the_old_one_hid() -> None:
     own = OwnStorage()
     encrypted(own, OLD).save("a", {"value": 1})

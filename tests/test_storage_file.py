@@ -92,6 +92,7 @@ def test_the_layout(storage: FileStorage, folder: pathlib.Path) -> None:
     assert (folder / "config/subagents.json").read_text() == expected
 
 
+@pytest.mark.scenario("H4")
 def test_only_the_owner_of_the_files_may_read_them(storage: FileStorage, folder: pathlib.Path) -> None:
     previous = os.umask(0)
     try:

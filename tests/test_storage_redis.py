@@ -48,6 +48,7 @@ class TestRedisURL(RedisURL, RedisContracts):
     pass
 
 
+@pytest.mark.scenario("S195")
 class TestRedisClientThatDecodes(RedisClientThatDecodes, RedisContracts):
     pass
 
@@ -77,6 +78,7 @@ class TestKeys(RedisClientThatDecodes):
         cleaner.delete(*cleaner.scan_iter(f"{escaped(key_prefix)}*:{digest}", count=1000))
         assert storage.list() == ["a/2"]
 
+    @pytest.mark.scenario("S035")
     def test_patterns_never_meet_the_keys_of_others(self, where: dict[str, t.Any], key_prefix: str) -> None:
         storage = RedisStorage({**where, "key_prefix": f"{key_prefix}*"})
         other = RedisStorage({**where, "key_prefix": f"{key_prefix}x"})

@@ -37,6 +37,7 @@ def answer_of(site: Site, turn: Turn) -> tuple[str, t.Any, str | None]:
     return told([answer])[0]
 
 
+@pytest.mark.scenario("S018", "S022")
 @pytest.mark.parametrize(
     "pieces",
     [
@@ -53,6 +54,7 @@ def test_the_stored_answer_is_the_pieces_joined(pieces: list[str], site: Site, c
     assert answer_of(site, turn) == ("assistant", "".join(pieces), "complete")
 
 
+@pytest.mark.scenario("S099")
 def test_a_hundred_pieces_are_two_writes(tmp_path: pathlib.Path) -> None:
     site = Site(tmp_path, CountingPlugin)
     turn = site.start().turn("hi")
@@ -65,6 +67,7 @@ def test_a_hundred_pieces_are_two_writes(tmp_path: pathlib.Path) -> None:
     assert len(site.stored(turn.thread_id)) == 2
 
 
+@pytest.mark.scenario("S090")
 @pytest.mark.parametrize("pieces", [[], [""], ["", ""]])
 def test_an_answer_without_text_is_a_note(pieces: list[str], site: Site, conversation: Conversation) -> None:
     turn = conversation.turn("hi")
@@ -73,6 +76,7 @@ def test_an_answer_without_text_is_a_note(pieces: list[str], site: Site, convers
     assert conversation.turn("again").messages == [{"role": "user", "content": "hi\n\nagain"}]
 
 
+@pytest.mark.scenario("S084", "D37", "A14")
 def test_a_reader_that_leaves_after_two_pieces_keeps_the_part_once(site: Site, conversation: Conversation) -> None:
     turn = conversation.turn("hi")
     source = Source(["a", "b", "c"])
@@ -85,6 +89,7 @@ def test_a_reader_that_leaves_after_two_pieces_keeps_the_part_once(site: Site, c
     assert source.given == 2
 
 
+@pytest.mark.scenario("S085")
 def test_a_stream_that_never_started_keeps_a_note(site: Site, conversation: Conversation) -> None:
     turn = conversation.turn("hi")
     source = Source(["a"])
@@ -115,6 +120,7 @@ def test_a_generator_learns_that_its_reader_has_left(site: Site, conversation: C
     assert answer_of(site, turn) == ("assistant", "a", "partial")
 
 
+@pytest.mark.scenario("S087", "D35")
 @pytest.mark.parametrize("before", [[], ["a", "bc"]])
 def test_a_model_that_fails_leaves_its_part_and_no_error_text(
     before: list[str], site: Site, conversation: Conversation

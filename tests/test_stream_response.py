@@ -7,6 +7,8 @@ import typing as t
 
 import flask
 import pytest
+import sqlalchemy as sa
+from flask_sqlalchemy import SQLAlchemy
 
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import Conversation
@@ -94,6 +96,7 @@ def test_a_message_as_answer_keeps_what_it_carries(site: Site) -> None:
     assert stored.status == "complete"
 
 
+@pytest.mark.scenario("S084")
 @pytest.mark.parametrize("read", [0, 1, 2])
 def test_a_client_that_leaves_keeps_the_part(read: int, site: Site) -> None:
     app = serve(site, lambda: ["a", "b", "c"])
@@ -115,6 +118,7 @@ def test_a_head_request_leaves_a_note(site: Site) -> None:
     assert stored_of(site) == [("user", "hi", None), ("assistant", None, "partial")]
 
 
+@pytest.mark.scenario("S157")
 @pytest.mark.parametrize("accept", ["text/event-stream", "application/json"])
 @pytest.mark.parametrize("before", [[], ["a"]])
 def test_a_client_learns_of_a_failure_in_a_safe_sentence(before: list[str], accept: str, site: Site) -> None:
@@ -182,3 +186,28 @@ def test_a_store_that_fails_when_the_reader_leaves_breaks_no_server(
         response.close()
     site.plugin.down = False
     assert stored_of(site)[0] == ("user", "hi", None)
+
+
+@pytest.mark.scenario("S179")
+def test_a_stream_that_goes_on_after_its_request_needs_nothing_of_it(tmp_path: pathlib.Path) -> None:
+    db = SQLAlchemy()
+    site = Site(tmp_path, "sqlalchemy", OPTIONS={"engine": db})
+    site.app.config["SQLALCHEMY_DATABASE_URI"] = f"sqlite:///{tmp_path}/site.db"
+    db.init_app(site.app)
+    torn_down: list[bool] = []
+    site.app.teardown_request(lambda _error: torn_down.append(True))
+
+    def pieces() -> cabc.Iterator[str]:
+        yield str(flask.has_app_context())
+        yield str(torn_down)
+
+    @site.app.post("/chat")
+    def chat() -> flask.Response:
+        db.session.execute(sa.text("SELECT 1"))
+        return flask.Response(site.memory.conversation().turn("hi").stream(pieces()))
+
+    site.app.test_client().post("/chat", buffered=True)
+    assert stored_of(site) == [("user", "hi", None), ("assistant", "False[True]", "complete")]
+    with site.app.app_context():
+        assert t.cast(sa.QueuePool, db.engine.pool).checkedout() == 0
+        db.engine.dispose()

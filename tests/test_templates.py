@@ -65,6 +65,7 @@ def parse(page: str) -> Tags:
     return parser
 
 
+@pytest.mark.scenario("S154", "S155", "S156", "D30")
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_text_of_visitor_and_model_is_inert_in_the_page(site: Site, payload: str) -> None:
     site.answer = lambda turn: turn.text
@@ -79,6 +80,7 @@ def test_text_of_visitor_and_model_is_inert_in_the_page(site: Site, payload: str
     assert parsed.texts.count(stored) == 2
 
 
+@pytest.mark.scenario("S155")
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_text_of_visitor_and_model_comes_back_from_json(site: Site, payload: str) -> None:
     site.answer = lambda turn: turn.text
@@ -112,6 +114,7 @@ def test_a_hostile_thread_id_in_the_query_does_not_reach_the_page(site: Site) ->
     assert page.count("<script") == 1
 
 
+@pytest.mark.scenario("D27")
 def test_the_history_of_the_page_is_shown_once_and_after_every_reload(new_site: MakeSite) -> None:
     site = new_site(CHAT_MEMORY_CHATBOTS={"default": {"greeting": "Welcome!"}})
     browser = site.browser()
@@ -143,6 +146,7 @@ def test_urls_follow_the_place_where_the_app_is_mounted(site: Site) -> None:
     assert parse(page).attributes["data-messages-url"] == "/shop/chat-memory/default/messages"
 
 
+@pytest.mark.scenario("S144", "D32")
 def test_a_page_that_shows_the_chat_is_private_and_others_are_untouched(site: Site) -> None:
     client = site.app.test_client()
     for path in ("/", "/bubbles"):
@@ -161,6 +165,7 @@ def test_the_functions_are_seen_by_imported_macros(site: Site) -> None:
     assert "<chat-memory" in page
 
 
+@pytest.mark.scenario("D28")
 def test_history_can_be_limited(site: Site) -> None:
 
     @site.app.get("/newest/<int:limit>")

@@ -61,6 +61,7 @@ def document(**changes: t.Any) -> bytes:
     return json.dumps({key: value for key, value in values.items() if value is not ...}).encode()
 
 
+@pytest.mark.scenario("D29", "A36")
 def test_a_file_with_roles_and_contents_alone_is_imported(plugin: ChatMemoryPlugin, tmp_path: pathlib.Path) -> None:
     path = tmp_path / "thread-abc123.json"
     path.write_text(OF_PHP)
@@ -70,6 +71,7 @@ def test_a_file_with_roles_and_contents_alone_is_imported(plugin: ChatMemoryPlug
     assert answer.to_dict() == {"role": "assistant", "content": "Hi there!", "metadata": {}}
 
 
+@pytest.mark.scenario("S200")
 def test_to_import_again_changes_nothing(plugin: ChatMemoryPlugin) -> None:
     import_thread(plugin, OWNER, OF_PHP.encode())
     plugin.append_messages(OWNER, "abc123", [ChatMessage("user", "more")])
@@ -77,6 +79,7 @@ def test_to_import_again_changes_nothing(plugin: ChatMemoryPlugin) -> None:
     assert len(plugin.load_messages(OWNER, "abc123")) == 3
 
 
+@pytest.mark.scenario("S139", "S202")
 def test_an_import_stays_in_its_scope(plugin: ChatMemoryPlugin) -> None:
     plugin.append_messages(OTHER, "abc123", [ChatMessage("user", "mine")])
     import_thread(plugin, OWNER, OF_PHP.encode())
@@ -148,6 +151,7 @@ def versions(plugin: Able, scope: Scope, thread_id: str) -> list[list[str]]:
     return [[message.text for message in messages if Lines(line).sees(sequence_of(message))] for line in every]
 
 
+@pytest.mark.scenario("S201")
 def test_lines_and_marks_go_with_a_thread_and_are_read_by_who_does_not_know_them(tmp_path: pathlib.Path) -> None:
     source = with_lines()
     document = json.loads(export_thread(source, OWNER, "t"))
@@ -223,6 +227,7 @@ def test_an_export_that_fails_leaves_the_old_file_and_nothing_else(
     assert {name: (tmp_path / name).read_text() for name in os.listdir(tmp_path)} == {"thread.json": "old"}
 
 
+@pytest.mark.scenario("S139", "N1")
 def test_an_unknown_thread_and_that_of_another_are_not_exported(
     plugin: ChatMemoryPlugin, tmp_path: pathlib.Path
 ) -> None:

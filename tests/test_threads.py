@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import collections.abc as cabc
 import contextlib
+import datetime as dt
 import json
 import pathlib
+import time
 import typing as t
 
 import msgspec
@@ -196,3 +198,40 @@ def test_one_ongoing_conversation_is_the_only_one(tmp_path: pathlib.Path) -> Non
     assert titles(conversation.list_threads()) == titles(site.start().list_threads()) == ["mine"]
     assert conversation.list_threads(archived=True).threads == []
     assert conversation.list_threads(archived=None).cursor is None
+
+
+@pytest.mark.scenario("S013")
+def test_a_question_of_parts_is_listed_searched_and_loaded(site: Site) -> None:
+    parts: list[dict[str, t.Any]] = [
+        {"type": "text", "text": "What is this?"},
+        {"type": "image_url", "image_url": {"url": "data:,x"}},
+    ]
+    conversation = site.start()
+    conversation.turn(ChatMessage("user", parts)).finish("A dot.")
+    conversation.turn(ChatMessage("user", parts[1:])).finish("Another dot.")
+    assert titles(conversation.list_threads()) == ["What is this?"]
+    assert [hit.text for hit in conversation.search("this").found] == ["What is this?"]
+    assert not conversation.search("data:,x").found
+    assert [message.content for message in conversation.history()] == [parts, "A dot.", parts[1:], "Another dot."]
+
+
+@pytest.mark.scenario("S043")
+def test_times_are_those_of_the_world_whatever_the_zone_of_the_server(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Asia/Shanghai")
+    time.tzset()
+    try:
+        before = time.time()
+        conversation = site.start()
+        ask(conversation, "hello")
+        thread = t.cast(Thread, conversation.find_thread(t.cast(str, conversation.thread_id)))
+        messages = conversation.history()
+        after = time.time()
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    told = [dt.datetime.fromisoformat(t.cast(str, message.created_at)) for message in messages]
+    assert {moment.utcoffset() for moment in told} == {dt.timedelta()}
+    for moment in (thread.created_at, thread.last_activity, *(moment.timestamp() for moment in told)):
+        assert before - 0.001 <= moment <= after + 0.001

@@ -59,6 +59,7 @@ def wait_for_titles() -> None:
             assert not thread.is_alive()
 
 
+@pytest.mark.scenario("S028")
 @pytest.mark.parametrize(
     ("text", "title"),
     [
@@ -87,6 +88,7 @@ def test_a_thread_is_titled_by_its_first_question(site: Site) -> None:
     assert title_of(site, conversation) == "Where is my order?"
 
 
+@pytest.mark.scenario("S162")
 def test_a_title_of_a_person_stays(site: Site) -> None:
     conversation = site.start()
     ask(conversation, "Where is my order?")
@@ -164,6 +166,7 @@ def test_the_visitor_does_not_wait_for_the_title(tmp_path: pathlib.Path) -> None
     assert title_of(site, site.start()) == "At last"
 
 
+@pytest.mark.scenario("S162")
 def test_a_person_who_is_faster_than_the_function_wins(site: Site) -> None:
     @site.memory.title
     def make_title(turn: Turn) -> str:

@@ -74,6 +74,7 @@ def test_all_is_shown_that_there_is_room_for() -> None:
     assert (budget_of(whole).turns, budget_of(whole).dropped) == (5, 0)
 
 
+@pytest.mark.scenario("N31")
 def test_the_first_question_and_the_newest_turns_stay() -> None:
     cut = view(thread(5), TURN // 2 + 2 * TURN + ASKED)
     assert ids(cut) == ["q0", "q3", "a3", "q4", "a4"]
@@ -90,6 +91,7 @@ def test_the_first_question_and_the_newest_turns_stay() -> None:
     assert ids(view(thread(5), TURN // 2 + 2 * TURN + ASKED - 1)) == ["q0", "q4", "a4"]
 
 
+@pytest.mark.scenario("N30")
 @pytest.mark.parametrize(
     "taken",
     [
@@ -105,6 +107,7 @@ def test_whatever_is_sent_besides_takes_room(taken: dict[str, t.Any]) -> None:
     assert len(ids(view(thread(5), window, **taken))) < 10
 
 
+@pytest.mark.scenario("N30")
 @pytest.mark.parametrize("besides", ["system", "knowledge"])
 def test_what_is_sent_besides_the_history_takes_room(besides: str) -> None:
     window = 5 * TURN + TURN // 2 + ASKED
@@ -121,6 +124,7 @@ def test_the_margin_is_a_share() -> None:
     assert budget_of(view(thread(1), 1_000, margin=0.05)).margin == 50
 
 
+@pytest.mark.scenario("S124", "N26", "A8")
 @pytest.mark.parametrize("window", [0, 1])
 @pytest.mark.parametrize("messages", [[], thread(3), [ChatMessage("assistant", "Hello"), *thread(1)]])
 def test_what_cannot_fit_is_sent_and_told(
@@ -134,10 +138,12 @@ def test_what_cannot_fit_is_sent_and_told(
     assert "q0" not in record.getMessage()
 
 
+@pytest.mark.scenario("A29")
 def test_a_thread_without_a_question_shows_nothing() -> None:
     assert ids(view([ChatMessage("assistant", "Hello", id="a")], 1_000)) == []
 
 
+@pytest.mark.scenario("S112", "D49", "N31", "A5")
 def test_a_tool_call_stays_with_its_result() -> None:
     call = {"id": "c", "type": "function", "function": {"name": "find", "arguments": '{"what": "' + "x" * 400 + '"}'}}
     turn = [
@@ -152,6 +158,7 @@ def test_a_tool_call_stays_with_its_result() -> None:
     assert ids(view(messages, 2 * TURN + ASKED)) == ["q0", "q9", "a9"]
 
 
+@pytest.mark.scenario("N28", "N29", "N36")
 def test_the_model_that_answered_last_decides() -> None:
     small = [*thread(4), *(message.replace(model="small") for message in exchange(4))]
     windows = {"small": TURN // 2 + TURN + ASKED, "other": 1}
@@ -159,6 +166,7 @@ def test_the_model_that_answered_last_decides() -> None:
     assert budget_of(view(thread(4), 10_000, context_windows=windows)).context_window == 10_000
 
 
+@pytest.mark.scenario("A27")
 def test_a_picture_has_a_price_and_is_not_fetched() -> None:
     parts: list[dict[str, t.Any]] = [
         {"type": "text", "text": "Look"},
@@ -167,6 +175,7 @@ def test_a_picture_has_a_price_and_is_not_fetched() -> None:
     assert tokens_of_message(ChatMessage("user", parts)) == MESSAGE + 1 + IMAGE
 
 
+@pytest.mark.scenario("S125", "N32")
 def test_a_script_with_more_bytes_has_more_tokens() -> None:
     assert tokens_of_text("日本語" * 100) == 225
     assert tokens_of_text("abc" * 100) == 75
@@ -200,6 +209,7 @@ def test_several_calls_of_a_turn_count_by_the_first() -> None:
     assert correction([question, call, result, answer]) == 1.2
 
 
+@pytest.mark.scenario("N25")
 def test_the_question_tells_what_its_turn_was_estimated_at(tmp_path: pathlib.Path) -> None:
     chain = [{"type": "tokens", "context_window": 100, "reserve": 0, "margin": 0}]
     site = Site(tmp_path, "in_memory", SHORT_TERM=chain)
@@ -277,6 +287,7 @@ MESSAGES = st.one_of(
 )
 
 
+@pytest.mark.scenario("A28")
 @given(st.lists(MESSAGES, max_size=15), st.integers(0, 200))
 def test_whatever_is_stored_what_is_sent_is_acceptable_and_fits_or_is_told(
     messages: list[ChatMessage], window: int
@@ -414,3 +425,32 @@ def test_the_question_tells_the_whole_budget(tmp_path: pathlib.Path) -> None:
         "margin": 25,
         "parts": {"system": 3, "question": 5},
     }
+
+
+@pytest.mark.scenario("S132")
+def test_what_a_turn_sends_and_what_the_conversation_used_are_told_apart(tmp_path: pathlib.Path) -> None:
+    chain = [{"type": "tokens", "context_window": 100, "reserve": 0, "margin": 0}]
+    conversation = Site(tmp_path, SHORT_TERM=chain).start()
+    for number in range(6):
+        turn = conversation.turn(f"q{number}".ljust(40, "."))
+        turn.finish("a".ljust(40, "."), usage={"input": 90, "output": 10})
+    turn = conversation.turn("now")
+    assert turn.budget is not None
+    assert turn.budget.sent <= 100
+    assert conversation.usage().total == 600
+
+
+@pytest.mark.scenario("N34")
+def test_what_was_counted_in_one_conversation_does_not_correct_another(tmp_path: pathlib.Path) -> None:
+    chain = [{"type": "tokens", "context_window": 400, "reserve": 0, "margin": 0}]
+    site = Site(tmp_path, OPTIONS={"threads": "many"}, SHORT_TERM=chain)
+    sent = []
+    for input in (None, 10_000, None):
+        conversation = site.start()
+        for number in range(4):
+            turn = conversation.turn(f"q{number}".ljust(40, "."))
+            turn.finish("a".ljust(40, "."), usage={"input": input})
+        turn = conversation.turn("now")
+        assert turn.budget is not None
+        sent.append((turn.budget.history, len(turn.history)))
+    assert sent[0] == sent[2] != sent[1]

@@ -35,6 +35,7 @@ def conversation(site: Site) -> Conversation:
     return site.start()
 
 
+@pytest.mark.scenario("S085")
 def test_the_question_is_stored_before_the_answer_begins(site: Site, conversation: Conversation) -> None:
     turn = conversation.turn("hi")
     [stored] = site.stored(turn.thread_id)
@@ -44,6 +45,7 @@ def test_the_question_is_stored_before_the_answer_begins(site: Site, conversatio
     assert stored.created_at.endswith("Z")
 
 
+@pytest.mark.scenario("S133", "D40")
 def test_a_turn_tells_what_it_is_about(conversation: Conversation) -> None:
     ask(conversation, "first", "answer")
     turn = conversation.turn("second")
@@ -63,6 +65,7 @@ def test_a_turn_tells_what_it_is_about(conversation: Conversation) -> None:
     assert turn.answer is None
 
 
+@pytest.mark.scenario("S104")
 def test_ids_that_are_announced_are_those_that_are_stored(site: Site, conversation: Conversation) -> None:
     endings: list[t.Callable[[Turn], object]] = [
         lambda turn: turn.finish("a"),
@@ -158,6 +161,7 @@ def test_two_processes_that_end_a_turn_store_one_answer(late: str, tmp_path: pat
     assert told(site.stored(turn.thread_id)) == [("user", "hi", None), ("assistant", None, "partial")]
 
 
+@pytest.mark.scenario("S098")
 def test_usage_and_model_are_stored(site: Site, conversation: Conversation) -> None:
     turn = conversation.turn("hi")
     turn.finish("a", usage={"prompt_tokens": 3, "completion_tokens": 2}, model="m-1")
@@ -171,6 +175,7 @@ def test_usage_and_model_are_stored(site: Site, conversation: Conversation) -> N
     assert "usage" not in ask(conversation, "third").answer.to_dict()  # type: ignore[union-attr]
 
 
+@pytest.mark.scenario("D43", "A10", "A12", "A13")
 def test_recorded_messages_are_stored_with_the_answer_as_one_batch(site: Site, conversation: Conversation) -> None:
     turn = conversation.turn("hi")
     turn.record(ChatMessage("assistant", "let me see", tool_calls=[CALL]))
@@ -195,6 +200,7 @@ def test_recorded_messages_are_stored_with_the_answer_as_one_batch(site: Site, c
     ]
 
 
+@pytest.mark.scenario("A15")
 def test_recorded_messages_of_a_failed_turn_are_kept(site: Site, conversation: Conversation) -> None:
     turn = conversation.turn("hi")
     turn.record(ChatMessage("assistant", None, tool_calls=[CALL]))
@@ -203,6 +209,7 @@ def test_recorded_messages_of_a_failed_turn_are_kept(site: Site, conversation: C
     assert conversation.turn("again").messages == [{"role": "user", "content": "hi\n\nagain"}]
 
 
+@pytest.mark.scenario("S110", "D35", "N11", "A1")
 def test_after_a_failed_turn_the_next_one_works(site: Site, conversation: Conversation) -> None:
     conversation.turn("first").fail(RuntimeError("model down at 10.0.0.1"))
     turn = conversation.turn("second")
@@ -214,12 +221,14 @@ def test_after_a_failed_turn_the_next_one_works(site: Site, conversation: Conver
     assert "10.0.0.1" not in str([message.to_dict() for message in stored])
 
 
+@pytest.mark.scenario("S029", "S097", "A10")
 def test_ten_turns_are_twenty_messages(site: Site, conversation: Conversation) -> None:
     for number in range(10):
         ask(conversation, f"question {number}")
     assert len(site.stored(conversation.thread_id)) == 20
 
 
+@pytest.mark.scenario("S022")
 @pytest.mark.parametrize("text", ["\n    x = 1\n  ", "  ", "\x00"])
 def test_the_text_of_an_answer_is_kept_as_it_is(text: str, conversation: Conversation) -> None:
     ask(conversation, "hi", text)
@@ -274,6 +283,7 @@ def test_a_store_that_fails_at_the_end_is_told_and_may_be_tried_again(tmp_path: 
     assert told(site.stored(turn.thread_id)) == [("user", "hi", None), ("assistant", "hello", "complete")]
 
 
+@pytest.mark.scenario("S109", "N13")
 def test_the_system_prompt_is_sent_with_every_turn_and_never_stored(tmp_path: pathlib.Path) -> None:
     site = Site(tmp_path, CHATBOTS={"default": {"system_prompt": "Be kind."}})
     conversation = site.start()
@@ -287,6 +297,7 @@ def test_the_system_prompt_is_sent_with_every_turn_and_never_stored(tmp_path: pa
     assert {message.role for message in conversation.history()} == {"user", "assistant"}
 
 
+@pytest.mark.scenario("S019")
 def test_what_is_sent_holds_no_private_key(conversation: Conversation) -> None:
     ask(conversation, "hi")
     for message in conversation.turn(ChatMessage("user", "x", metadata={"a": 1}, id="mine")).messages:

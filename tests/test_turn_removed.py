@@ -25,6 +25,7 @@ def conversation(site: Site) -> Conversation:
     return site.start()
 
 
+@pytest.mark.scenario("S100")
 @pytest.mark.parametrize("end", ["finish", "fail", "leave", "stream"])
 @pytest.mark.parametrize("remove", ["reset", "clear", "delete"])
 def test_a_late_answer_does_not_bring_back_what_was_removed(

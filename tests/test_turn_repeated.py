@@ -75,6 +75,7 @@ def test_without_live_turns_a_repeat_of_a_running_turn_is_refused_until_it_is_ov
     assert conversation.turn(body("hi", key="k")).answer is not None
 
 
+@pytest.mark.scenario("S091")
 def test_a_repeat_of_a_failed_turn_stores_nothing_again(site: Site, conversation: Conversation) -> None:
     failed = conversation.turn(body("hi", key="k"))
     failed.fail("down", "so far")
@@ -108,6 +109,7 @@ def test_a_repeat_far_back_is_found(conversation: Conversation) -> None:
     assert again.answer.text == "hello"
 
 
+@pytest.mark.scenario("S093")
 @pytest.mark.parametrize("plugin", BUILT_IN)
 def test_the_same_key_four_times_at_once_is_one_question(plugin: str, tmp_path: pathlib.Path) -> None:
     site = Site(tmp_path, plugin)

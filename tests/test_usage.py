@@ -46,6 +46,7 @@ def test_usage_is_read_from_dicts_and_objects_of_providers(shape: dict[str, t.An
     assert Usage.of(types.MappingProxyType(shape)) == ALL
 
 
+@pytest.mark.scenario("S130")
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
@@ -79,6 +80,7 @@ def test_a_message_takes_any_usage(shape: t.Any) -> None:
     assert ChatMessage.from_json(message.to_json()).usage == ALL
 
 
+@pytest.mark.scenario("S130")
 def test_only_counts_that_are_known_are_stored() -> None:
     assert ChatMessage("assistant", "x", usage=Usage(output=5)).to_dict()["usage"] == {"output": 5}
     assert "usage" not in ChatMessage("assistant", "x").to_dict()
@@ -92,6 +94,7 @@ def test_odd_usage_in_a_row_is_kept_and_counts_nothing(stored: dict[str, t.Any])
     assert message.usage == Usage()
 
 
+@pytest.mark.scenario("A23")
 @pytest.mark.parametrize("plugin", BUILT_IN)
 def test_cached_and_reasoning_tokens_survive_the_reload(plugin: str, tmp_path: t.Any) -> None:
     site = Site(tmp_path, plugin)

@@ -75,6 +75,7 @@ def test_what_is_no_limit_is_refused(limit: t.Any) -> None:
         memories_of("user:1", InMemoryStorage()).list(limit=limit)
 
 
+@pytest.mark.scenario("H21")
 def test_search_looks_at_what_was_said_whatever_case_and_accents(store: Storage) -> None:
     memories = memories_of("user:1", store)
     for text, tags in (("Möchte CAFÉ in Łódź", ["Früh"]), ("住在東京", []), ("lives at 100% *speed*_", [])):
@@ -88,6 +89,7 @@ def test_search_looks_at_what_was_said_whatever_case_and_accents(store: Storage)
         assert memories.search(name) == []
 
 
+@pytest.mark.scenario("S077")
 def test_what_is_given_is_changed_and_nothing_else(store: Storage) -> None:
     memories = memories_of("user:1", store)
     old, other = memories.add("a", "decision", ["x"]), memories.add("b")
@@ -114,6 +116,7 @@ def test_deleted_is_gone(store: Storage) -> None:
     assert memories.list() == []
 
 
+@pytest.mark.scenario("S142")
 def test_owners_never_meet(store: Storage) -> None:
     of = {owner: memories_of(owner, store) for owner in OWNERS}
     ids = {owner: memories.add(f"about {owner}").id for owner, memories in of.items()}
@@ -192,6 +195,7 @@ def test_every_category_is_known() -> None:
         assert memories.add(category, category).category == category
 
 
+@pytest.mark.scenario("H25")
 def test_the_newest_are_kept(store: Storage) -> None:
     memories = memories_of("user:1", store, most=3)
     for n in range(5):

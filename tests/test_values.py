@@ -52,6 +52,7 @@ class Point:
     x: int = 0
 
 
+@pytest.mark.scenario("S001", "S009", "S012", "A22")
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
@@ -90,6 +91,7 @@ def test_a_value_is_made_plain(value: object, expected: object) -> None:
     assert type(found) is type(expected)
 
 
+@pytest.mark.scenario("S002")
 @pytest.mark.parametrize("value", ["q\x00", Text("q\x00")])
 def test_keys_are_cleaned_at_any_depth(value: str) -> None:
     assert plain({"a": [{value: ["x\x00y"]}]}, "metadata") == {"a": [{f"q{REPLACED}": [f"x{REPLACED}y"]}]}
@@ -100,6 +102,7 @@ def test_a_set_of_several_types_has_one_order(order: list[t.Any]) -> None:
     assert plain(set(order), "metadata") == plain(set(reversed(order)), "metadata")
 
 
+@pytest.mark.scenario("S009")
 @pytest.mark.parametrize(
     "value",
     [

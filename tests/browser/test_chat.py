@@ -61,6 +61,7 @@ def test_another_visitor_sees_nothing_of_it(serve: Serve, visit: Open) -> None:
     assert "secret" not in str(site.asked[-1])
 
 
+@pytest.mark.scenario("D25")
 def test_reset_deletes_and_starts_anew(serve: Serve, visit: Open) -> None:
     site = serve(CHAT_MEMORY_CHATBOTS={"default": {"greeting": "Welcome!"}})
     here = visit(site)
@@ -271,6 +272,7 @@ def test_keyboard_alone(serve: Serve, visit: Open) -> None:
     expect(field).to_be_focused()
 
 
+@pytest.mark.scenario("S144")
 def test_a_logged_in_user_and_the_next_one_at_the_same_browser(serve: Serve, visit: Open) -> None:
     site = serve()
     here = visit(site)

@@ -35,6 +35,7 @@ PAYLOADS = [
 ]
 
 
+@pytest.mark.scenario("S154", "D30")
 @pytest.mark.parametrize("plugin", ["sqlalchemy", None])
 def test_payloads_stay_text(serve: Serve, visit: Open, plugin: str | None) -> None:
     here = visit(serve(CHAT_MEMORY_PLUGIN=plugin))

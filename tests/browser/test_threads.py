@@ -51,6 +51,7 @@ def ask(here: Visit, text: str, page: Page | None = None) -> None:
     here.sees(text, f"You said: {text}", page=page)
 
 
+@pytest.mark.scenario("D52", "N41")
 def test_conversations_are_begun_and_opened_from_the_list(site: Site, visit: Open) -> None:
     here = visit(site, LIST)
     lists(here, current=None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections.abc as cabc
+import functools
 import typing as t
 
 import pytest
@@ -17,11 +19,14 @@ from .listing import SCOPES
 from .listing import with_ability
 from .parts import answer
 from .parts import ask
+from .parts import contents
 from .parts import exchange
 from .parts import MakePlugin
 from .parts import OWNER
 from .parts import STRANGER
+from .parts import texts
 from .parts import THREAD
+from .parts import together
 from .parts import UNKNOWN
 from .thread_ids import IMPOSSIBLE
 
@@ -104,6 +109,28 @@ class DescribesThreadsContract:
         assert ids(plugin.list_threads(OWNER, archived=False, pinned=False)) == ["d"]
         place = plugin.list_threads(OWNER, archived=True, limit=1)[-1].position
         assert ids(plugin.list_threads(OWNER, archived=True, limit=1, before=place)) == ["b"]
+
+    def test_a_change_of_nothing_changes_nothing(self, make_plugin: MakePlugin) -> None:
+        plugin, _ = with_ability(make_plugin, DescribesThreads)
+        plugin.append_messages(OWNER, THREAD, exchange("1"))
+        plugin.update_thread(OWNER, THREAD, title="kept", pinned=True)
+        before = contents(plugin, OWNER)
+        assert plugin.update_thread(OWNER, THREAD)
+        assert not plugin.update_thread(OWNER, UNKNOWN)
+        assert contents(plugin, OWNER) == before
+
+    def test_a_title_and_messages_that_come_at_once_are_all_kept(self, make_plugin: MakePlugin) -> None:
+        plugin, _ = with_ability(make_plugin, DescribesThreads)
+        plugin.append_messages(OWNER, THREAD, exchange("0"))
+        calls: list[cabc.Callable[[], object]] = []
+        for name in "12345":
+            calls.append(functools.partial(plugin.append_messages, OWNER, THREAD, exchange(name)))
+            calls.append(functools.partial(plugin.update_thread, OWNER, THREAD, title="kept"))
+        together(calls)
+        found = plugin.find_thread(OWNER, THREAD)
+        assert found
+        assert (found.title, found.messages) == ("kept", 12)
+        assert sorted(texts(plugin.load_messages(OWNER, THREAD))[::2]) == [f"question {name}" for name in "012345"]
 
     @pytest.mark.parametrize("thread_id", [UNKNOWN, *IMPOSSIBLE.values()])
     def test_an_unknown_thread_is_neither_found_nor_made(self, make_plugin: MakePlugin, thread_id: str) -> None:

@@ -25,6 +25,7 @@ from .parts import OWNER
 from .parts import SAME_OWNER_OTHER_CHATBOT
 from .parts import STRANGER
 from .parts import THREAD
+from .turns import end
 from .turns import start
 
 SCOPES = [OWNER, STRANGER, SAME_OWNER_OTHER_CHATBOT, Scope("user:*"), Scope("user:%"), Scope("ÄÖ 漢 😀/..")]
@@ -148,3 +149,13 @@ class ListsThreadsContract:
         used = answer("x").replace(usage={"total": 9})
         plugin.save_messages(OWNER, THREAD, [ask("x"), used, ask("y")])
         assert [(thread.messages, thread.tokens) for thread in plugin.list_threads(OWNER)] == [(3, 9)]
+
+    def test_a_turn_that_ends_late_does_not_lower_the_count(self, make_plugin: MakePlugin) -> None:
+        plugin, _ = with_ability(make_plugin, ListsThreads)
+        if not keeps_live_turns(plugin):
+            pytest.skip("the plugin keeps no live turns")
+        counts = []
+        for step, name in ((start, "slow"), (start, "quick"), (end, "quick"), (end, "slow")):
+            step(plugin, name)
+            counts += [thread.messages for thread in plugin.list_threads(OWNER)]
+        assert counts == [1, 2, 3, 4]

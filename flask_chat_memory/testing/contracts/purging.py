@@ -62,6 +62,7 @@ class PurgesThreadsContract:
         assert [name for name in "abc" if plugin.has_thread(OWNER, name)] == ["b", "c"]
         assert purge(plugin, at_b) == []
         assert texts(plugin.load_messages(OWNER, "b")) == ["question b", "answer b"]
+        assert plugin.purge_thread(OWNER, "b", at_b) is None
 
     def test_batches_report_what_they_removed(self, make_plugin: MakePlugin) -> None:
         plugin, clock = with_ability(make_plugin, PurgesThreads)
