@@ -9,6 +9,7 @@ import threading
 
 import flask
 
+from .events import log_event
 from .retention import Counts
 from .retention import THREADS
 
@@ -45,8 +46,8 @@ class BackgroundPurge:
         self._thread = threading.Thread(target=self._run, name=NAME, daemon=True)
         try:
             self._thread.start()
-        except RuntimeError:
-            logger.exception("nothing is purged, for the process is ending")
+        except RuntimeError as error:
+            log_event(logger, logging.WARNING, "nothing is purged, for the process is ending", error)
 
     def _run(self) -> None:
         try:
@@ -56,5 +57,5 @@ class BackgroundPurge:
                     removed += counts.get(THREADS, 0)
                     if removed >= MOST:
                         break
-        except Exception:
-            logger.exception("what is expired was not purged; the next purge goes on")
+        except Exception as error:
+            log_event(logger, logging.ERROR, "what is expired was not purged; the next purge goes on", error)
