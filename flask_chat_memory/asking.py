@@ -7,7 +7,6 @@ import logging
 import time
 import typing as t
 
-from .config import ChatbotSettings
 from .errors import RequestRefused
 from .errors import StorageError
 from .events import log_event
@@ -29,6 +28,7 @@ from .plugins.rules import new_id
 from .plugins.rules import sequence_of
 from .question import Question
 from .repeat import earlier_exchange
+from .settings import ChatbotSettings
 from .short_term.base import Prompt
 from .short_term.chain import apply_chain
 from .short_term.estimate import told

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import collections.abc as cabc
 
-from .config import ChatbotSettings
-from .config import Settings
 from .history import OwnHistory
 from .knowledge.known import Known
 from .lines import OwnLines
@@ -18,6 +16,8 @@ from .provider import Provider
 from .question import NOT_TOLD
 from .question import ShownThread
 from .search import OwnSearch
+from .settings import ChatbotSettings
+from .settings import Settings
 from .signals import Announce
 from .signals import nobody
 from .summarising import Summarising

@@ -12,9 +12,7 @@ import msgspec
 from .accounts import Accounts
 from .adoption import adopt_after_login
 from .cli import commands
-from .config import ChatbotSettings
 from .config import read_settings
-from .config import Settings
 from .documents import Documents
 from .errors import ConfigurationError
 from .errors import MissingOwner
@@ -36,6 +34,8 @@ from .privacy import Privacy
 from .purging import BackgroundPurge
 from .resolve import check
 from .retention import Retaining
+from .settings import ChatbotSettings
+from .settings import Settings
 from .short_term.chain import coverage_of
 from .signals import Announcer
 from .storage.domains import DomainStorage

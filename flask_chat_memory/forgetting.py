@@ -5,7 +5,6 @@ from __future__ import annotations
 import abc
 import collections.abc as cabc
 
-from .config import Settings
 from .errors import ConfigurationError
 from .plugins.abilities import CountsUsage
 from .plugins.abilities import PurgesThreads
@@ -13,6 +12,7 @@ from .plugins.abilities import RestoresUsage
 from .plugins.base import ChatMemoryPlugin
 from .plugins.records import FORGOTTEN
 from .plugins.records import Scope
+from .settings import Settings
 from .signals import Announce
 from .signals import thread_deleted
 from .storage.domains import DomainStorage

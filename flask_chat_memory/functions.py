@@ -9,10 +9,10 @@ import typing as t
 
 from .condensing import FactExtractor
 from .condensing import Summarizer
-from .config import Settings
 from .errors import ConfigurationError
 from .provider import check_function
 from .provider import Provider
+from .settings import Settings
 from .titles import TitleFunction
 from .turns import BeforeTurn
 

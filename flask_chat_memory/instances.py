@@ -10,9 +10,7 @@ import typing as t
 
 import flask
 
-from .config import ChatbotSettings
 from .config import choose_plugin
-from .config import PluginSettings
 from .documents import Documents
 from .errors import ConfigurationError
 from .errors import StorageError
@@ -22,6 +20,8 @@ from .plugins.forks import rest_in_forks
 from .plugins.registry import PluginRegistry
 from .plugins.unreachable import unreachable
 from .resolve import resolve
+from .settings import ChatbotSettings
+from .settings import PluginSettings
 from .telemetry import traced
 
 logger = logging.getLogger(__name__)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import collections.abc as cabc
 import hashlib
 
-from .config import ChatbotSettings
 from .errors import UnknownThread
 from .message import ChatMessage
 from .place import Place
@@ -16,6 +15,7 @@ from .plugins.rules import sequence_of
 from .question import Mode
 from .question import NOT_TOLD
 from .question import ShownThread
+from .settings import ChatbotSettings
 from .signals import Announce
 from .visitor import Visitor
 

@@ -10,7 +10,6 @@ import typing as t
 import flask
 
 from .condensing import Condensation
-from .config import ChatbotSettings
 from .conversation import Conversation
 from .errors import ConfigurationError
 from .errors import MissingOwner
@@ -25,6 +24,7 @@ from .plugins.records import Scope
 from .pointer import Pointer
 from .provider import plain_function
 from .remembering import Remembering
+from .settings import ChatbotSettings
 from .short_term.chain import coverage_of
 from .short_term.extract import lead
 from .short_term.extract import statements

@@ -8,7 +8,6 @@ import functools
 import inspect
 import typing as t
 
-from .config import Settings
 from .errors import ConfigurationError
 from .knowledge.facts import GlobalFacts
 from .knowledge.guard import Guard
@@ -21,6 +20,7 @@ from .redaction import check_installed
 from .redaction import Redacted
 from .redaction import Redaction
 from .redaction import RedactionFunction
+from .settings import Settings
 from .storage.domains import DomainStorage
 from .summaries import Summaries
 

@@ -7,10 +7,10 @@ import collections
 import collections.abc as cabc
 import typing as t
 
-from .config import Settings
 from .errors import ConfigurationError
 from .plugins.abilities import PurgesThreads
 from .plugins.base import ChatMemoryPlugin
+from .settings import Settings
 from .signals import Announce
 from .signals import thread_deleted
 from .storage.domains import DomainStorage

@@ -12,7 +12,6 @@ from .asking import NO_QUESTION
 from .asking import resumed_turn
 from .asking import stored_turn
 from .asking import unstored_turn
-from .config import Settings
 from .errors import ConfigurationError
 from .errors import RequestRefused
 from .errors import StorageError
@@ -34,6 +33,7 @@ from .response import NOT_STORED_NOTICE
 from .response import TEMPORARY_NOTICE
 from .running import find_question
 from .running import stop_turns
+from .settings import Settings
 from .signals import storage_unavailable
 from .signals import turn_started
 from .summarising import Summarising

@@ -69,6 +69,7 @@ FLOORS = [
     {"plugins", "short_term", "storage", "testing", "knowledge"},
     {
         "config",
+        "settings",
         "question",
         "provider",
         "visitor",

@@ -6,8 +6,8 @@ import collections.abc as cabc
 
 import click
 
-from ..config import DEFAULT_CHATBOT
 from ..plugins.records import Scope
+from ..settings import DEFAULT_CHATBOT
 from ..titles import shortened
 from ..transfer.copying import Counts
 from ..transfer.foreign.base import Source

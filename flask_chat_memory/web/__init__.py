@@ -11,7 +11,7 @@ from .routes import make_blueprint
 from .templating import add_template_functions
 
 if t.TYPE_CHECKING:
-    from ..config import Settings
+    from ..settings import Settings
 
 
 def register_web(app: flask.Flask, settings: Settings) -> None:

@@ -8,8 +8,8 @@ import platform
 
 import flask
 
-from ...config import ChatbotSettings
 from ...extension import ChatMemory
+from ...settings import ChatbotSettings
 from .finding import Finding
 
 LIBRARIES = (
