@@ -14,6 +14,7 @@ import pytest
 
 from flask_chat_memory import ChatMemory
 from flask_chat_memory import ChatMemoryPlugin
+from flask_chat_memory import events
 from flask_chat_memory.plugins import forks
 from flask_chat_memory.storage.base import Storage
 
@@ -115,6 +116,14 @@ def close_plugins(app: flask.Flask) -> None:
             plugin = memory.plugin_for(name)
             if plugin is not None:
                 plugin.close()
+
+
+@pytest.fixture(autouse=True)
+def whole_errors_off() -> cabc.Iterator[None]:
+    """Put back what a test, or what the docs show, has set for the errors in full."""
+    level = events.whole.level
+    yield
+    events.whole.setLevel(level)
 
 
 @pytest.fixture(autouse=True)

@@ -83,7 +83,7 @@ def test_a_plugin_is_chosen_with_its_options(
     assert (saved.status_code, saved.location) == (303, "/settings?saved=1")
     assert "Saved" in administrator.get(saved.location).text
     chosen = plugin_of(app)
-    assert type(chosen) is kind
+    assert isinstance(chosen, kind)
     options = chosen.options
     assert (options.expiry, options.max_messages, options.threads, options.max_threads) == (3600, None, "many", 7)
     page = administrator.get(PAGE).text

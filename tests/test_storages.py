@@ -145,7 +145,7 @@ def test_the_main_storage_serves_every_domain_without_one_of_its_own(stores: Sto
 )
 def test_a_storage_is_chosen(stores: Stores, choice: t.Any, kind: type[Storage]) -> None:
     of_domain = stores(STORAGE=choice)
-    assert type(of_domain("site")) is kind
+    assert isinstance(of_domain("site"), kind)
     assert of_domain("site") is of_domain("settings")
 
 

@@ -139,6 +139,9 @@ class Threads(abc.ABC):
         self.keep(scope, thread_id, thread)
         if is_new:
             self._limit(scope, thread_id)
+            if self.load_named(scope) is None:
+                # It was the ongoing thread that had to go.
+                self.keep_named(scope, thread_id)
 
     def restore(self, scope: Scope, thread_id: str, thread: StoredThread, is_current: bool) -> None:
         """Put a thread in the place of what is there; no other makes room for it."""
