@@ -215,6 +215,9 @@ CALLS: dict[str, cabc.Callable[[t.Any], object]] = {
     "list": lambda domain: domain.list("a"),
     "load all": lambda domain: domain.load_all("a"),
     "search": lambda domain: domain.search("a", "a"),
+    "exchange": lambda domain: domain.exchange("a", {}, {}),
+    "stored times": lambda domain: domain.stored_times("a"),
+    "owned": lambda domain: domain.owned(),
     "clean up": lambda domain: domain.clean_up(0, "a"),
 }
 

@@ -60,6 +60,20 @@ def test_an_old_document_is_gone_for_every_reader(aged: Aged) -> None:
     assert [name for name, _ in domain.search("x")] == ["again", "new"]
     assert domain.delete("old") is False
     assert domain.of_owner("user:1").list() == []
+    assert domain.owned() == {}
+    assert list(domain.stored_times()) == ["again", "new"]
+
+
+def test_an_old_document_is_not_exchanged_and_a_new_one_does_not_become_younger(aged: Aged) -> None:
+    domain, clock = aged
+    old, new = domain._storage.load("site/old") or {}, domain.load("new") or {}
+    assert not domain.exchange("old", old, {"n": 4})
+    clock.advance(DAY)
+    assert domain.exchange("new", new, {**new, "n": 4})
+    assert not domain.exchange("new", new, {**new, "n": 5})
+    assert (domain.load("new") or {})["n"] == 4
+    clock.advance(1)
+    assert domain.load("new") is None
 
 
 def test_an_old_document_leaves_room_for_a_new_one(aged: Aged) -> None:

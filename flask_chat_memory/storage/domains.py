@@ -79,9 +79,9 @@ class DomainStorage(Storage):
         """Return the names of the documents of each owner, by the owner's segment of the keys."""
         start = f"{self._folder}/{OWNER}"
         with StorageErrors():
-            keys = builtins.list(self._storage.list(f"{start}*"))
+            keys = set(self._storage.list(f"{start}*")) - self._expired(f"{start}*")
         found: dict[str, builtins.list[str]] = {}
-        for key in keys:
+        for key in sorted(keys):
             owner, _, name = key.removeprefix(start).partition("/")
             found.setdefault(owner, []).append(urllib.parse.unquote(name))
         return found
@@ -97,6 +97,11 @@ class DomainStorage(Storage):
             if key in self._expired(key):
                 self._storage.clean_up(self._oldest, key)
             return bool(self._storage.create(key, document))
+
+    def exchange(self, name: str, document: cabc.Mapping[str, t.Any], other: cabc.Mapping[str, t.Any]) -> bool:
+        key, document, other = self._key(name), plain_document(document), plain_document(other)
+        with StorageErrors():
+            return key not in self._expired(key) and bool(self._storage.exchange(key, document, other))
 
     def load(self, name: str) -> Document | None:
         key = self._key(name)
@@ -134,6 +139,14 @@ class DomainStorage(Storage):
         with StorageErrors():
             # A key of ours holds neither sign of a pattern.
             return sum(self._storage.clean_up(before, key) for key in keys)
+
+    def stored_times(self, pattern: str = "*") -> dict[str, float | None]:
+        keys = self._keys_for(pattern)
+        with StorageErrors():
+            expired = self._expired(keys)
+            times = {key: time for key, time in self._storage.stored_times(keys).items() if key not in expired}
+        names = self._names(times)
+        return {name: times[names[name]] for name in matching(names, pattern)}
 
     def examine_store(self) -> StoreReport | None:
         return self._storage.examine_store()
