@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import collections.abc as cabc
+import contextlib
+import functools
+import itertools
 import os
 import pathlib
 import typing as t
@@ -12,12 +16,16 @@ import redis
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import CorruptRecord
 from flask_chat_memory import Scope
+from flask_chat_memory.plugins.documents import DocumentsPlugin
 from flask_chat_memory.plugins.file import FilePlugin
+from flask_chat_memory.plugins.in_memory import InMemoryPlugin
 from flask_chat_memory.plugins.records import FORGOTTEN
 from flask_chat_memory.plugins.redis import RedisPlugin
 from flask_chat_memory.plugins.redis_ import scripts
 from flask_chat_memory.plugins.redis_.scripts import Script
+from flask_chat_memory.plugins.whole.plugin import WholeThreadsPlugin
 
+from .own_storage import OwnStorage
 from .redis_servers import remove_keys
 
 OWNER, NOBODY = Scope("user:1"), Scope(FORGOTTEN)
@@ -104,3 +112,44 @@ def test_redis_counts_once_whenever_the_connection_is_lost(
     with redis.Redis.from_url(redis_url) as client:
         assert list(client.scan_iter(f"{key_prefix}*:forgotten")) == []
         remove_keys(client, key_prefix)
+
+
+WHOLE = {
+    "in_memory": lambda: InMemoryPlugin({}),
+    "documents": lambda: DocumentsPlugin({"storage": OwnStorage()}),
+}
+
+
+@pytest.mark.parametrize("make", WHOLE.values(), ids=WHOLE)
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("step", range(5))
+@pytest.mark.parametrize("done", [False, True])
+def test_ledgers_in_one_piece_count_once_whenever_the_process_is_killed(
+    make: cabc.Callable[[], WholeThreadsPlugin], monkeypatch: pytest.MonkeyPatch, known: bool, step: int, done: bool
+) -> None:
+    plugin = make()
+    if known:
+        spend(plugin, "0")
+        plugin.forget_usage(OWNER)
+    for name in "12":
+        spend(plugin, name)
+    steps = itertools.count()
+
+    def interrupted(change: cabc.Callable[..., None], *arguments: t.Any) -> None:
+        here = next(steps)
+        if here != step or done:
+            change(*arguments)
+        if here == step:
+            raise Killed
+
+    with monkeypatch.context() as patch, contextlib.suppress(Killed):
+        for name in ("keep_ledger", "drop_ledger"):
+            patch.setattr(plugin._threads, name, functools.partial(interrupted, getattr(plugin._threads, name)))
+        plugin.forget_usage(OWNER)
+    spend(plugin, "3")
+    assert OWNER in plugin.usage_scopes()
+    plugin.forget_usage(OWNER)
+    assert (totals(plugin, OWNER), totals(plugin, NOBODY)) == ([], [40 if known else 30])
+    assert list(plugin.usage_scopes()) == [NOBODY]
+    assert plugin.forget_usage(OWNER) == 0
+    assert totals(plugin, NOBODY) == [40 if known else 30]
