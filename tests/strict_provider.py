@@ -23,7 +23,7 @@ def check_order(sent: cabc.Sequence[cabc.Mapping[str, t.Any]], question: str) ->
             open_calls.remove(message["tool_call_id"])
             continue
         assert not open_calls
-        assert not (role == "user" and before is not None and before["role"] == "user")
+        assert before is None or role != before["role"]
         if role == "assistant":
             calls = message.get("tool_calls") or []
             assert message["content"] or calls

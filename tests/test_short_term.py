@@ -151,6 +151,12 @@ def test_a_message_without_a_turn_belongs_to_the_question_before_it() -> None:
         ([ChatMessage("system", "s"), bot("a"), user("1")], ["u:1"]),
         ([result("c0"), bot("a"), user("1"), bot("b")], ["u:1", "a:b"]),
         ([user("1"), result("c0"), bot("a"), user("2")], ["u:1", "a:a", "u:2"]),
+        ([user("1"), bot("a"), bot("b"), user("2")], ["u:1", "a:a\n\nb", "u:2"]),
+        (
+            [user("1"), bot("a"), bot("b", calls=["c1"]), result("c1"), bot("d"), user("2")],
+            ["u:1", "a:a\n\nb[c1]", "t:c1", "a:d", "u:2"],
+        ),
+        ([user("1"), bot("a"), bot(None, calls=["c1"]), result("c1"), user("2")], ["u:1", "a:a[c1]", "t:c1", "u:2"]),
         ([*TOOL_TURN, user("2")], ["u:1", "a:[c1]", "t:c1", "a:a", "u:2"]),
         ([user("1"), bot(None, calls=["c1"]), user("2")], ["u:1\n\n2"]),
         ([user("1"), bot(" ", calls=["c1"]), user("2")], ["u:1\n\n2"]),

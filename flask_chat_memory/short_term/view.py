@@ -40,8 +40,9 @@ def acceptable(messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
     """Return messages in an order that strict providers accept.
 
     Messages without content are left out, tool calls without their results and results without their call likewise, and
-    user messages in a row are joined. Neither an answer nor a result stands before the first user message. What the
-    site has stored as ``system`` or ``developer`` is part of the one system message.
+    messages of the user in a row are joined, as are those of the assistant. Neither an answer nor a result stands
+    before the first user message. What the site has stored as ``system`` or ``developer`` is part of the one system
+    message.
     """
     result: list[ChatMessage] = []
     is_asked = False
@@ -51,7 +52,7 @@ def acceptable(messages: cabc.Iterable[ChatMessage]) -> list[ChatMessage]:
         if message.role in ("assistant", "tool") and not is_asked:
             continue
         is_asked = is_asked or message.role == "user"
-        if message.role == "user" and result and result[-1].role == "user":
+        if message.role != "tool" and result and result[-1].role == message.role:
             result[-1] = _joined(result[-1], message)
         else:
             result.append(message)
@@ -91,6 +92,9 @@ def _is_blank(message: ChatMessage) -> bool:
 
 
 def _joined(first: ChatMessage, second: ChatMessage) -> ChatMessage:
+    first = first.replace(tool_calls=second.tool_calls)
+    if _is_blank(second):
+        return first
     if isinstance(first.content, list) or isinstance(second.content, list):
         return first.replace(content=[*_parts(first), *_parts(second)])
     return first.replace(content=f"{first.text}\n\n{second.text}")
