@@ -107,12 +107,29 @@ class Condensation(msgspec.Struct, frozen=True, kw_only=True):
         return [self._given_one(message, longest) for message in by_turn(messages)]
 
     def _given_one(self, message: ChatMessage, longest: int) -> dict[str, t.Any]:
-        given = {**message.to_openai(), "content": self._redacted(_cut(message.text, longest))}
-        for call in given.get("tool_calls") or ():
-            function = call.get("function")
-            if isinstance(function, dict) and isinstance(function.get("arguments"), str):
-                function["arguments"] = self._redacted(_cut(function["arguments"], longest))
-        return given
+        given = message.to_openai()
+        if "name" in given:
+            given["name"] = self._short(given["name"], longest)
+        if "tool_calls" in given:
+            given["tool_calls"] = [self._given_call(call, longest) for call in given["tool_calls"]]
+        return {**given, "content": self._short(message.text, longest)}
+
+    def _given_call(self, call: cabc.Mapping[str, t.Any], longest: int) -> dict[str, t.Any]:
+        # The id is what ties the result to it.
+        return {key: value if key == "id" else self._given_value(value, longest) for key, value in call.items()}
+
+    def _given_value(self, value: t.Any, longest: int) -> t.Any:
+        if isinstance(value, str):
+            return self._short(value, longest)
+        if isinstance(value, list):
+            return [self._given_value(item, longest) for item in value]
+        if isinstance(value, dict):
+            return {key: self._given_value(item, longest) for key, item in value.items()}
+        return value
+
+    def _short(self, text: str, longest: int) -> str:
+        # In this order: half of an address or a number would not be known as one.
+        return _cut(self._redacted(text), longest)
 
     def _redacted(self, text: str) -> str:
         redacted, counts = self.redact(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import contextlib
 import pathlib
 import random
 import typing as t
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import Conversation
+from flask_chat_memory import RequestRefused
 from flask_chat_memory import Scope
 from flask_chat_memory import Turn
 from flask_chat_memory.condensing import Condensation
@@ -127,6 +129,54 @@ def test_every_message_is_in_the_summary_or_seen(tmp_path: pathlib.Path, plugin:
     assert max(model.sizes) < 4 * 4 * THRESHOLD + 4_000
     assert Coverage().tokens(conversation.history()) > 1.5 * WINDOW
     assert len(conversation.history()) > 2 * TURNS
+
+
+def change(conversation: Conversation, shown: list[ChatMessage], plugin: t.Any, dice: random.Random) -> Turn | None:
+    """Undo a turn or switch to another line, or ask something; a question in the place of another cuts ``shown``."""
+    asked = [message for message in shown if message.role == "user"]
+    text = f"question {dice.random()}"
+    how = dice.choice(["edit", "undo", "regenerate", "switch", *["ask"] * 6]) if asked else "ask"
+    if how == "undo":
+        conversation.undo(dice.choice(asked).turn)
+        return None
+    if how == "switch":
+        stored = plugin.load_messages(Scope(OWNER), conversation.thread_id, hidden=True)
+        with contextlib.suppress(RequestRefused):
+            conversation.switch(dice.choice([message.sequence for message in stored if message.role == "user"]))
+        return None
+    if how == "ask":
+        return conversation.turn(text)
+    question = dice.choice(asked) if how == "edit" else asked[-1]
+    del shown[shown.index(question) :]
+    return conversation.edit(str(question.id), text) if how == "edit" else conversation.regenerate()
+
+
+@pytest.mark.scenario("S119")
+@pytest.mark.parametrize("seed", range(4))
+def test_summary_and_view_are_what_is_shown_however_it_was_changed(tmp_path: pathlib.Path, seed: int) -> None:
+    chain = [{"type": "hierarchical", "context_window": WINDOW, "summary_threshold": 60, "recent": 2}]
+    site = Site(tmp_path, SHORT_TERM=chain, REDACTION=False)
+    dice = random.Random(seed)
+
+    @site.memory.summarizer
+    def summarize(previous: str | None, messages: list[dict[str, t.Any]]) -> str:
+        return "|".join([*([previous] if previous else []), *(message["content"] for message in messages)])
+
+    site.memory.fact_extractor(lambda facts, messages: [])
+    conversation = site.start()
+    summed = 0
+    for number in range(60):
+        shown = conversation.history()
+        turn = change(conversation, shown, site.plugin, dice)
+        if turn is not None:
+            covered = turn.summary.text.split("|") if turn.summary else []
+            summed += bool(covered)
+            assert [*covered, *(message.text for message in turn.history)] == [message.text for message in shown]
+            turn.finish(f"answer {number}")
+        if dice.random() < 0.8:
+            wait_for_summaries()
+    wait_for_summaries()
+    assert summed > 3
 
 
 CALL = st.sampled_from(["c1", "c2"])

@@ -24,9 +24,13 @@ from flask_chat_memory import Turn
 from flask_chat_memory.claims import Claim
 from flask_chat_memory.claims import Claims
 from flask_chat_memory.claims import HELD
+from flask_chat_memory.condensing import Condensation
+from flask_chat_memory.condensing import LONGEST
 from flask_chat_memory.place import Place
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
 from flask_chat_memory.plugins.records import LiveTurn
+from flask_chat_memory.redaction import Redaction
+from flask_chat_memory.short_term.coverage import Coverage
 from flask_chat_memory.short_term.summary import Summary
 from flask_chat_memory.storage.domains import domain_storage
 from flask_chat_memory.storage.in_memory import InMemoryStorage
@@ -303,6 +307,32 @@ def test_facts_are_real_messages_redacted_and_the_newest_are_kept(plain: Site) -
     assert facts[-1] == "The code is 7-7" and facts[-2] == "fact 2.29"
     assert facts.count("The code is 7-7") == 1
     assert "fact 1.0" not in facts
+
+
+CALLS: list[dict[str, t.Any]] = [
+    {"id": "c", "function": {"name": "find", "arguments": {"who": ["ann@example.org"]}}},
+    {"id": "c", "type": "tool_use", "name": "find", "input": {"who": "ann@example.org"}},
+]
+
+
+@pytest.mark.scenario("S123", "H16")
+@pytest.mark.parametrize("call", CALLS)
+def test_arguments_of_any_shape_are_redacted(call: dict[str, t.Any]) -> None:
+    message = ChatMessage("assistant", None, tool_calls=[call], name="ann@example.org")
+    [given] = Condensation(redact=Redaction())._given([message], Coverage())
+    assert "ann@" not in str(given) and str(given).count("[e-mail]") == 2
+    assert given["tool_calls"][0]["id"] == "c"
+    assert message.tool_calls == [call]
+
+
+@pytest.mark.scenario("S123", "H16")
+@pytest.mark.parametrize("private", ["ann@example.org", "4111 1111 1111 1111", "sk-abcdefghijklmnopqrstuvwxyz"])
+def test_what_is_cut_is_redacted_before(private: str) -> None:
+    condense = Condensation(redact=Redaction())
+    for place in range(LONGEST - len(private) - 5, LONGEST):
+        text = f"{'x ' * LONGEST}"[:place] + f" {private} {'x ' * LONGEST}"
+        [given] = condense._given([ChatMessage("user", text)], Coverage())
+        assert private[:4] not in given["content"]
 
 
 @pytest.mark.scenario("S123", "H16", "A33")
