@@ -55,6 +55,21 @@ class Summaries:
     def save(self, scope: Scope, summary: Summary) -> None:
         self._of(scope).save(_name(scope, summary.thread_id), summary.to_document())
 
+    def replace(self, scope: Scope, former: Summary | None, summary: Summary) -> bool:
+        """Store a summary if the former one, or none, is still there, in one step; tell whether it was."""
+        storage, name, document = self._of(scope), _name(scope, summary.thread_id), summary.to_document()
+        if former is None:
+            is_stored = storage.create(name, document)
+            if not is_stored and self.load(scope, summary.thread_id) is None:
+                # What cannot be read is in its place.
+                storage.save(name, document)
+                is_stored = True
+            return is_stored
+        found = storage.load(name)
+        if found is None or Summary.from_document(found) != former:
+            return False
+        return storage.exchange(name, found, document)
+
     def delete(self, scope: Scope, thread_id: str) -> None:
         """Remove the summary of a thread, and what there is of one that is being made."""
         if is_thread_id(thread_id):

@@ -167,9 +167,8 @@ class Summarising(msgspec.Struct, frozen=True, kw_only=True):
         self, place: Place, former: Summary | None, summary: Summary, after: int, part: list[ChatMessage]
     ) -> bool:
         """Store what was made of messages after a sequence, unless it is out of date; tell whether that was done."""
-        if self.summaries.load(place.scope, place.thread_id) != former:
+        if not self.summaries.replace(place.scope, former, summary):
             return False
-        self.summaries.save(place.scope, summary)
         found = place.plugin.load_messages(place.scope, place.thread_id, after=after, limit=len(part))
         if [message.id for message in found] != [message.id for message in part]:
             # It went, or became another line, while this was made.

@@ -488,6 +488,27 @@ def test_a_turn_that_is_undone_while_it_is_summarised_is_not_kept(plain: Site) -
     assert summary_of(conversation).text == "question 1"
 
 
+def test_a_turn_that_is_undone_just_before_a_summary_is_stored_is_not_kept(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site.memory.summarizer(Model())
+    conversation = site.start()
+    talk(conversation, 0, 1, 2, 3)
+    assert summary_of(conversation).text == "summary 1"
+    undone = conversation.history()[0]
+    replace = Summaries.replace
+
+    def undo_first(self: Summaries, scope: Scope, former: Summary | None, summary: Summary) -> bool:
+        conversation.undo(str(undone.turn))
+        return replace(self, scope, former, summary)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Summaries, "replace", undo_first)
+        talk(conversation, 4, 5)
+    assert conversation.summary is None
+    assert asked(conversation.turn("now").history)[0] == "question 1"
+
+
 def test_a_thread_that_the_site_has_written_anew_has_no_summary(plain: Site) -> None:
     plain.memory.summarizer(Model())
     conversation = plain.start()
