@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import copy
 import itertools
 import logging
 import typing as t
@@ -64,13 +65,15 @@ class Condensation(msgspec.Struct, frozen=True, kw_only=True):
         :raises ValueError: if what was made is blank, too long, or no shorter than what it stands for.
         :raises TypeError: if it is no text.
         """
-        text = self._redacted(_whole(self.summarize(known.text or None, self._given(part, coverage))))
+        given = self._given(part, coverage)
+        # A copy, for what a function of the site does to it is its own affair.
+        text = self._redacted(_whole(self.summarize(known.text or None, copy.deepcopy(given))))
         size = coverage.tokenizer(text)
         if size >= coverage.tokenizer(known.text) + coverage.tokens(part):
             raise ValueError("the summary is no shorter than what it stands for")
         if not coverage.fits(text):
             raise ValueError(f"the summary has more than the {coverage.longest} tokens that there is room for")
-        facts = self.facts(known.facts, part, coverage)
+        facts = self._facts(known.facts, given, coverage)
         return msgspec.structs.replace(
             known,
             first=known.first or sequence_of(part[0]),
@@ -88,7 +91,10 @@ class Condensation(msgspec.Struct, frozen=True, kw_only=True):
         :raises ValueError: if there is no end of what was found.
         :raises TypeError: if what was found are no texts.
         """
-        found = self.extract(list(known), self._given(messages, coverage))
+        return self._facts(known, self._given(messages, coverage), coverage)
+
+    def _facts(self, known: tuple[str, ...], given: Messages, coverage: Coverage) -> tuple[str, ...]:
+        found = self.extract(list(known), given)
         if isinstance(found, (str, bytes, cabc.Mapping)) or not isinstance(found, cabc.Iterable):
             raise TypeError(f"a fact extractor returns a list of texts, not {type(found).__name__}")
         few = list(itertools.islice(found, MOST_FOUND + 1))

@@ -335,6 +335,32 @@ def test_what_is_cut_is_redacted_before(private: str) -> None:
         assert private[:4] not in given["content"]
 
 
+def test_each_text_is_redacted_once() -> None:
+    redacted: list[str] = []
+    given: list[list[dict[str, t.Any]]] = []
+
+    def redact(text: str) -> tuple[str, dict[str, int]]:
+        redacted.append(text)
+        return text, {}
+
+    def summarize(previous: str | None, messages: list[dict[str, t.Any]]) -> str:
+        given.append(messages.copy())
+        messages.clear()
+        return "s"
+
+    def extract(facts: list[str], messages: list[dict[str, t.Any]]) -> list[str]:
+        given.append(messages)
+        return ["f"]
+
+    part = [
+        ChatMessage(role, f"{role} says so", id=role).numbered(n) for n, role in enumerate(("user", "assistant"), 1)
+    ]
+    condense = Condensation(summarize=summarize, extract=extract, redact=redact)
+    condense.summary(Summary(thread_id="t", timestamp=""), part, Coverage())
+    assert redacted == ["user says so", "assistant says so", "s", "f"]
+    assert given[0] == given[1] != []
+
+
 @pytest.mark.scenario("S123", "H16", "A33")
 def test_what_is_redacted_is_neither_read_nor_kept(tmp_path: pathlib.Path) -> None:
     site = make_site(tmp_path, REDACTION=True)
