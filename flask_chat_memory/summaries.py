@@ -22,7 +22,7 @@ from .plugins.rules import is_thread_id
 from .plugins.rules import sequence_of
 from .short_term.summary import Summary
 from .storage.domains import DomainStorage
-from .storage.domains import segment
+from .storage.keys import segment
 from .storage.rules import Document
 
 logger = logging.getLogger(__name__)

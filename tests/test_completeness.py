@@ -23,7 +23,7 @@ from flask_chat_memory import ChatMemory
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import Scope
 from flask_chat_memory.plugins.records import Renewal
-from flask_chat_memory.storage.domains import FOLDERS
+from flask_chat_memory.storage.keys import FOLDERS
 
 from .redis_servers import remove_keys
 from .sql_servers import PLACES

@@ -23,9 +23,9 @@ from flask_chat_memory.plugins.records import Appended
 from flask_chat_memory.plugins.records import Mark
 from flask_chat_memory.plugins.records import Renewal
 from flask_chat_memory.plugins.rules import MAX_THREAD_ID
-from flask_chat_memory.storage.domains import segment
 from flask_chat_memory.storage.file import FileStorage
 from flask_chat_memory.storage.in_memory import InMemoryStorage
+from flask_chat_memory.storage.keys import segment
 from flask_chat_memory.storage.rules import Document
 from flask_chat_memory.storage.sqlalchemy import SQLAlchemyStorage
 from flask_chat_memory.testing import contracts

@@ -13,11 +13,11 @@ from flask_chat_memory import InvalidDocument
 from flask_chat_memory import MissingOwner
 from flask_chat_memory import StorageError
 from flask_chat_memory.storage.domains import domain_storage
-from flask_chat_memory.storage.domains import FOLDERS
-from flask_chat_memory.storage.domains import segment
-from flask_chat_memory.storage.domains import text_of
 from flask_chat_memory.storage.domains import WholeKeys
 from flask_chat_memory.storage.in_memory import InMemoryStorage
+from flask_chat_memory.storage.keys import FOLDERS
+from flask_chat_memory.storage.keys import segment
+from flask_chat_memory.storage.keys import text_of
 from flask_chat_memory.storage.rules import check_key
 from flask_chat_memory.testing import ManualClock
 from flask_chat_memory.testing.contracts.documents import LIKE_ONE_ANOTHER

@@ -17,8 +17,8 @@ from flask_chat_memory import Scope
 from flask_chat_memory import signals
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
 from flask_chat_memory.plugins.records import FORGOTTEN
-from flask_chat_memory.storage.domains import FOLDERS
 from flask_chat_memory.storage.in_memory import InMemoryStorage
+from flask_chat_memory.storage.keys import FOLDERS
 from flask_chat_memory.testing import ManualClock
 
 from .five_methods import FiveMethodsPlugin

@@ -64,6 +64,18 @@ def test_a_text_is_one_line_that_ends_nothing(text: str) -> None:
     assert (block.count(BEGIN), block.count(END)) == (1, 1)
 
 
+def test_facts_of_the_site_leave_room_for_what_is_known_of_the_person() -> None:
+    facts = [f"fact {number} of the site" for number in range(100)]
+    few = lines_of(knowledge_block([remembered("likes tea")], facts, 300))
+    assert few[0] == "- site: fact 99 of the site"
+    assert few[-1] == "- note, 2026-04-30: likes tea"
+    assert len(few) > 20
+    many = lines_of(knowledge_block([remembered("likes tea")] * 100, facts, 300))
+    of_site = [line for line in many if line.startswith("- site: ")]
+    assert 5 < len(of_site) < len(many) / 2 + 5
+    assert len(lines_of(knowledge_block([], facts, 300))) > 20
+
+
 def test_what_does_not_fit_is_left_out_alone() -> None:
     memories = [remembered("newest"), remembered("é" * 1000), remembered("oldest")]
     lines = lines_of(knowledge_block(memories, [], 120))

@@ -19,8 +19,8 @@ from flask_chat_memory.plugins.sqlalchemy import SQLAlchemyPlugin
 from flask_chat_memory.short_term.summary import Summary
 from flask_chat_memory.storage.domains import domain_storage
 from flask_chat_memory.storage.domains import DomainStorage
-from flask_chat_memory.storage.domains import FOLDERS
 from flask_chat_memory.storage.in_memory import InMemoryStorage
+from flask_chat_memory.storage.keys import FOLDERS
 from flask_chat_memory.summaries import Summaries
 from flask_chat_memory.testing import ManualClock
 

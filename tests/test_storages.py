@@ -17,9 +17,9 @@ from flask_chat_memory import Storage
 from flask_chat_memory.plugins.documents import DocumentsPlugin
 from flask_chat_memory.plugins.options import CheckedOptions
 from flask_chat_memory.plugins.options import Option
-from flask_chat_memory.storage.domains import FOLDERS
 from flask_chat_memory.storage.file import FileStorage
 from flask_chat_memory.storage.in_memory import InMemoryStorage
+from flask_chat_memory.storage.keys import FOLDERS
 from flask_chat_memory.storage.redis import RedisStorage
 from flask_chat_memory.storage.sqlalchemy import SQLAlchemyStorage
 from flask_chat_memory.testing.contracts.forks import Child

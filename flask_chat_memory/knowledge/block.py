@@ -29,7 +29,8 @@ def knowledge_block(
 ) -> str | None:
     """Return a text for the model with the facts of the site and the memories of an owner; None if it has none.
 
-    Each is one line, which can neither end the block nor begin another. One that does not fit whole is left out.
+    Each is one line, which can neither end the block nor begin another. One that does not fit whole is left out. Facts
+    have no more than half of the room while there are memories for the rest.
 
     :param memories: the newest first; ``facts`` the newest last, as they are listed.
     :param tokens: how many the block may have at most.
@@ -37,11 +38,20 @@ def knowledge_block(
     """
     lines = [f"- site: {_one_line(fact)}" for fact in reversed(facts)]
     lines += [f"- {_about(memory)}: {_one_line(memory.text)}" for memory in memories]
-    shown: list[str] = []
-    for line in lines:
-        if estimate(_block([*shown, line])) <= tokens:
-            shown.append(line)
-    return _block(shown) if shown else None
+    of_site, of_owner = range(len(facts)), range(len(facts), len(lines))
+    chosen: list[int] = []
+
+    def choose(places: cabc.Iterable[int], room: int) -> None:
+        for place in places:
+            wanted = sorted([*chosen, place])
+            if place not in chosen and estimate(_block([lines[other] for other in wanted])) <= room:
+                chosen[:] = wanted
+
+    if memories:
+        choose(of_site, tokens // 2)
+        choose(of_owner, tokens)
+    choose(of_site, tokens)
+    return _block([lines[place] for place in chosen]) if chosen else None
 
 
 def _block(lines: list[str]) -> str:

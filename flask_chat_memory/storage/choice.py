@@ -17,7 +17,7 @@ from ..plugins.options import definitions_of
 from ..plugins.options import PluginOptions
 from ..plugins.registry import EXTRAS
 from .base import Storage
-from .domains import FOLDERS
+from .keys import FOLDERS
 
 BUILT_IN = {
     "file": "flask_chat_memory.storage.file:FileStorage",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import builtins
 import collections.abc as cabc
-import hashlib
-import re
 import time
 import typing as t
 import urllib.parse
@@ -19,6 +17,10 @@ from ..plugins.base import Clock
 from ..plugins.records import is_owner
 from ..plugins.reports import StoreReport
 from .base import Storage
+from .keys import FOLDERS
+from .keys import OWNER
+from .keys import quoted
+from .keys import segment
 from .rules import check_key
 from .rules import check_pattern
 from .rules import Document
@@ -26,23 +28,8 @@ from .rules import literal_start
 from .rules import matching
 from .rules import plain_document
 
-FOLDERS = {
-    "conversation": "conversations",
-    "learning": "learning",
-    "user_memory": "memory/users",
-    "summaries": "memory/summaries",
-    "facts": "memory/facts",
-    "settings": "config",
-    "site": "site",
-}
-"""Domain -> the folder in which its keys are; none is in another."""
-
-OWNER = "@"
-"""Begins the segment of an owner; in no other segment is it written as it is."""
 FORMAT = "chat_memory_format"
 """The name under which a document may say of which format it is; those of this release, format 1, do not."""
-LONGEST = 150
-"""Characters of a segment that is shortened to fit."""
 
 
 class DomainStorage(Storage):
@@ -209,50 +196,21 @@ class DomainStorage(Storage):
 
         A sign of the pattern may stand for what is several characters of a key.
         """
-        return f"{self._folder}/{_quoted(literal_start(check_pattern(pattern)))}*"
+        return f"{self._folder}/{quoted(literal_start(check_pattern(pattern)))}*"
 
     def _names(self, keys: cabc.Iterable[str]) -> dict[str, str]:
         """Return name -> key; what owners and other programs have in the folder has keys that no name makes."""
         named = ((urllib.parse.unquote(key.removeprefix(f"{self._folder}/")), key) for key in keys)
-        return {name: key for name, key in named if f"{self._folder}/{_quoted(name)}" == key}
+        return {name: key for name, key in named if f"{self._folder}/{quoted(name)}" == key}
 
     def _key(self, name: str) -> str:
         check_key(name)
-        return check_key(f"{self._folder}/{_quoted(name)}")
+        return check_key(f"{self._folder}/{quoted(name)}")
 
 
 def domain_storage(storage: Storage, domain: str, retention: int | None = None) -> DomainStorage:
     """Return the part of a storage that belongs to a domain, one of ``FOLDERS``."""
     return DomainStorage(storage, FOLDERS[domain], retention)
-
-
-def pattern_of(domain: str, owner: str | None = None) -> str:
-    """Return the pattern of the keys of a domain, or of those that are one owner's."""
-    return f"{FOLDERS[domain]}/{'' if owner is None else f'{OWNER}{segment(owner)}/'}*"
-
-
-def rehomed(key: str, domain: str, old: str, new: str) -> str | None:
-    """Return the key under which the document of one owner is another's; None if it is not that owner's."""
-    start = pattern_of(domain, old)[:-1]
-    return pattern_of(domain, new)[:-1] + key.removeprefix(start) if key.startswith(start) else None
-
-
-def segment(text: str) -> str:
-    """Return any text as one segment of a key; of a long one, the beginning and a digest.
-
-    No two texts have the same segment.
-    """
-    quoted = _quoted(text, safe="").replace(".", "%2e", 1) if text.startswith(".") else _quoted(text, safe="")
-    if len(quoted) <= LONGEST:
-        return quoted
-    digest = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-    return f"{quoted[: LONGEST - len(digest) - 1]}{OWNER}{digest}"
-
-
-def text_of(segment_: str) -> str | None:
-    """Return the text of which :func:`segment` made a segment; None if it was shortened, or made by others."""
-    text = urllib.parse.unquote(segment_)
-    return text if segment(text) == segment_ else None
 
 
 def _checked(document: object, key: str) -> Document:
@@ -271,12 +229,6 @@ def check_format(document: Document, what: str) -> None:
     found = document.get(FORMAT, 1)
     if type(found) is int and found > 1:
         raise NewerFormat(what, found)
-
-
-def _quoted(text: str, safe: str = "/") -> str:
-    found = urllib.parse.quote(text, safe=safe, errors="replace")
-    # Small letters, which readable names on every disk are made of.
-    return re.sub(r"%[0-9A-F]{2}", lambda code: code[0].lower(), found)
 
 
 class WholeKeys(DomainStorage):

@@ -17,7 +17,7 @@ from ..plugins.base import ChatMemoryPlugin
 from ..plugins.records import Scope
 from ..plugins.records import WholeThread
 from ..storage.base import Storage
-from ..storage.domains import pattern_of
+from ..storage.keys import pattern_of
 from .entries import Digest
 from .entries import line_of
 from .entries import MessageEntry

@@ -18,7 +18,7 @@ from ..plugins.records import Scope
 from ..plugins.records import WholeThread
 from ..plugins.rules import check_mark
 from ..plugins.rules import is_thread_id
-from ..storage.domains import pattern_of
+from ..storage.keys import pattern_of
 from ..storage.rules import check_key
 from .entries import decode
 from .entries import Digest

@@ -15,7 +15,7 @@ from ..plugins.base import ChatMemoryPlugin
 from ..plugins.records import Position
 from ..plugins.records import Scope
 from ..storage.base import Storage
-from ..storage.domains import pattern_of
+from ..storage.keys import pattern_of
 from .entries import Digest
 from .entries import DocumentEntry
 from .entries import End

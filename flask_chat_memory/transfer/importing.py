@@ -7,7 +7,7 @@ import collections.abc as cabc
 
 from ..errors import ImportRefused
 from ..plugins.records import Scope
-from ..storage.domains import rehomed
+from ..storage.keys import rehomed
 from .copying import Counts
 from .entries import DocumentEntry
 from .entries import Header

@@ -11,7 +11,7 @@ import markupsafe
 import msgspec
 
 from ..message import timestamp
-from ..storage.domains import OWNER
+from ..storage.keys import OWNER
 from .entries import DocumentEntry
 from .entries import End
 from .entries import Entry

@@ -12,7 +12,7 @@ from ..plugins.abilities import PurgesThreads
 from ..plugins.abilities import RestoresThreads
 from ..plugins.base import ChatMemoryPlugin
 from ..storage.base import Storage
-from ..storage.domains import FOLDERS
+from ..storage.keys import FOLDERS
 
 DOMAINS = tuple(domain for domain in FOLDERS if domain != "conversation")
 """Where documents are. Those of the domain ``conversation`` are threads, which plugins give and take."""

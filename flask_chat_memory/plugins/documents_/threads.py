@@ -13,11 +13,11 @@ import msgspec
 
 from ...errors import MissingOwner
 from ...storage.base import Storage
-from ...storage.domains import FOLDERS
-from ...storage.domains import OWNER
-from ...storage.domains import segment
-from ...storage.domains import text_of
 from ...storage.domains import WholeKeys
+from ...storage.keys import FOLDERS
+from ...storage.keys import OWNER
+from ...storage.keys import segment
+from ...storage.keys import text_of
 from ...storage.rules import corrupt
 from ...storage.rules import Document
 from ..base import Clock
