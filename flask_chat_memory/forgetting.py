@@ -74,8 +74,8 @@ class Forgetting(abc.ABC):
             if not dry_run:
                 counts[domain] = counts.get(domain, 0) + storage.delete_all()
             else:
-                # Of the domain of conversations, documents are threads, which were counted.
-                counts[domain] = max(counts.get(domain, 0), storage.count())
+                # Of the domain of conversations, documents in folders are threads, which were counted.
+                counts[domain] = max(counts.get(domain, 0), storage.count("*/*" if domain == THREADS else "*"))
         return counts
 
     def purge_summaries(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import pathlib
+import typing as t
 
 import pytest
 
@@ -73,6 +74,34 @@ def test_an_owner_begins_anew_and_nobody_else(operated: Operated) -> None:
     assert operated.told("reset", "user:1", "--yes")["deleted"] == {"default": 2}
     assert operated.left() == {("user:2", "other")}
     assert operated.told("reset", "user:1", "--yes")["deleted"] == {"default": 0}
+
+
+@EVERY
+def test_all_is_exported_and_comes_back_after_it_was_forgotten(operated: Operated, tmp_path: pathlib.Path) -> None:
+    file, moved = str(tmp_path / "all.jsonl"), str(tmp_path / "moved")
+    before = listed(operated)
+    assert operated.told("export", file)["threads"] == {"exported": 3}
+    assert operated.told("import", "export", file)["threads"] == {"same": 3}
+    assert operated.told("copy", "--from", "default", "--to", "file", "--to-option", f"folder={moved}")["whole"]
+    assert operated.told("forget", "user:1", "--dry-run")["deleted"]["conversation"] == 2
+    assert operated.told("forget", "user:1", "--yes")["deleted"]["conversation"] == 2
+    assert operated.left() == {("user:2", "other")}
+    assert operated.told("import", "export", file)["threads"] == {"same": 1, "written": 2}
+    assert listed(operated) == before
+    again = operated.told("copy", "--from", "default", "--to", "file", "--to-option", f"folder={moved}")
+    assert again["threads"] == {"same": 3}
+    assert operated.told("rewrap", "--dry-run") if operated.plugin.id == "encrypted" else operated.run("rewrap")
+    assert operated.run("upgrade").exit_code == 0
+    assert listed(operated) == before
+
+
+def listed(operated: Operated) -> list[dict[str, t.Any]]:
+    """Return what is told of the threads; their times are kept to the microsecond, rounded down."""
+    times = ("created_at", "last_activity")
+    return [
+        {name: int(value) if name in times else value for name, value in thread.items()}
+        for thread in operated.told("threads")
+    ]
 
 
 @pytest.mark.parametrize("command", [("threads", "--owner", "user:1"), ("reset", "user:1", "--yes")])

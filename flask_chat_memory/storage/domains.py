@@ -157,10 +157,13 @@ class DomainStorage(Storage):
                 bool(self._storage.delete(key)) for key in builtins.list(self._storage.list(f"{self._folder}/*"))
             )
 
-    def count(self) -> int:
-        """Return how many documents are in the folder, also those whose names cannot be listed."""
+    def count(self, pattern: str = "*") -> int:
+        """Return how many documents are in the folder, also those whose names cannot be listed.
+
+        :param pattern: of what follows on the folder in their keys.
+        """
         with StorageErrors():
-            return len(builtins.list(self._storage.list(f"{self._folder}/*")))
+            return len(builtins.list(self._storage.list(f"{self._folder}/{pattern}")))
 
     def ping(self) -> None:
         with StorageErrors():
