@@ -16,6 +16,10 @@ import redis
 from flask_chat_memory.migrations.upgrading import upgrade
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
 from flask_chat_memory.plugins.records import Mark
+from flask_chat_memory.storage.in_memory import InMemoryStorage
+from flask_chat_memory.transfer.importing import Import
+from flask_chat_memory.transfer.stores import DOMAINS
+from flask_chat_memory.transfer.stores import Stores
 from flask_chat_memory.transfer.thread_file import export_thread
 from flask_chat_memory.transfer.thread_file import import_thread
 from tests.golden import content
@@ -95,6 +99,19 @@ def test_a_thread_file_is_read(version: str) -> None:
     assert appended.sequence == 1
     if version == VERSIONS[-1]:
         assert export_thread(plugin, content.OWNER, "thread-1") == document
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_an_export_is_read(version: str) -> None:
+    plugin, storage = InMemoryPlugin(content.OPTIONS, clock=content.CLOCK), InMemoryStorage(clock=content.CLOCK)
+    chatbots = (content.OWNER.chatbot, content.GUEST.chatbot)
+    stores = Stores(dict.fromkeys(chatbots, plugin), dict.fromkeys(DOMAINS, storage))
+    with open(FOLDER / version / "export.jsonl", "rb") as file:
+        for _ in Import(stores).run(file):
+            pass
+    told = expected(version)
+    assert content.found_in(plugin) == told["threads"]
+    assert content.found_in_documents(storage) == told["documents"]
 
 
 def test_what_is_there_is_not_made_again() -> None:

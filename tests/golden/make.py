@@ -19,6 +19,9 @@ import typing as t
 
 import redis
 
+from flask_chat_memory.transfer.exporting import Export
+from flask_chat_memory.transfer.stores import DOMAINS
+from flask_chat_memory.transfer.stores import Stores
 from flask_chat_memory.transfer.thread_file import export_thread
 from tests.golden import content
 from tests.golden.stores import RedisStore
@@ -26,6 +29,7 @@ from tests.golden.stores import Store
 from tests.golden.stores import STORES
 from tests.redis_servers import remove_keys
 
+CHATBOTS = (content.OWNER.chatbot, content.GUEST.chatbot)
 FOLDER = pathlib.Path(__file__).parent
 
 
@@ -49,6 +53,8 @@ def make(folder: pathlib.Path) -> None:
                 if name == "sqlite" and not encrypted:
                     thread = export_thread(opened.plugin, content.OWNER, "thread-1")
                     (folder / "thread.json").write_bytes(thread)
+                    stores = Stores(dict.fromkeys(CHATBOTS, opened.plugin), dict.fromkeys(DOMAINS, opened.storage))
+                    (folder / "export.jsonl").write_bytes(b"".join(Export(stores, content.CLOCK.now).lines()))
                 opened.close()
                 store.pack(folder / f"{name}{'-encrypted' * encrypted}")
     (folder / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")
