@@ -116,6 +116,8 @@ def test_a_difference_has_an_exit_code(site: pathlib.Path) -> None:
         (["import", "export", "file", "--table", "x"], "--table"),
         (["import", "neuron-file", "file", "--owner", "user:1", "--table", "x"], "no table"),
         (["import", "langchain", "file", "--owner", "a", "--chatbot", "none"], "no chatbot 'none'"),
+        (["import", "langchain", "missing", "--owner", ""], "owner"),
+        (["export", "file", "--owner", ""], "owner"),
         (["export"], "FILE"),
         (["export", "file", "--chatbot", "none"], "no chatbot 'none'"),
     ],
@@ -136,8 +138,6 @@ def test_wrong_usage_says_what_is_wrong(site: pathlib.Path, args: list[str], say
         (["import", "langchain", "missing", "--owner", "user:1"], "no such file"),
         (["import", "neuron-file", "missing", "--owner", "user:1"], "no such folder"),
         (["import", "langchain", "oracle://a/b", "--owner", "user:1"], "oracle"),
-        (["import", "langchain", "missing", "--owner", ""], "owner"),
-        (["export", "file", "--owner", ""], "owner"),
         (["export", "missing/file"], "cannot be written"),
     ],
 )

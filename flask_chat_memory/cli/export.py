@@ -10,7 +10,6 @@ import typing as t
 
 import click
 
-from ..plugins.records import Scope
 from ..transfer.copying import Counts
 from ..transfer.entries import line_of
 from ..transfer.entries import ThreadEnd
@@ -20,12 +19,13 @@ from .chatbots import current_memory
 from .chatbots import server_plugins
 from .command import operator_command
 from .moving import report
+from .owners import owner_name
 from .progress import progress
 
 
 @operator_command
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
-@click.option("--owner", metavar="OWNER", help="Only what is this owner's, as user:42.")
+@click.option("--owner", metavar="OWNER", type=owner_name, help="Only what is this owner's, as user:42.")
 @chatbot_option
 def command(file: str, owner: str | None, chatbot: str | None, as_json: bool) -> None:
     """Write all conversations, usage and documents to a file as lines of JSON; - is standard output.
@@ -36,9 +36,7 @@ def command(file: str, owner: str | None, chatbot: str | None, as_json: bool) ->
     flask chat-memory export --owner user:42 user-42.jsonl
     """
     server_plugins(chatbot)
-    export = Export(
-        current_memory().stores(), time.time(), owner=None if owner is None else Scope(owner).owner, chatbot=chatbot
-    )
+    export = Export(current_memory().stores(), time.time(), owner=owner, chatbot=chatbot)
     if file == "-":
         _write(export, sys.stdout.buffer)
         sys.stdout.buffer.flush()

@@ -5,17 +5,17 @@ from __future__ import annotations
 import click
 
 from ..plugins.records import FORGOTTEN
-from ..plugins.records import is_owner
 from .chatbots import current_memory
 from .command import operator_command
 from .deleting import confirm
 from .deleting import deletion_options
 from .output import print_json
 from .output import print_table
+from .owners import owner_argument
 
 
 @operator_command
-@click.argument("owner")
+@owner_argument
 @deletion_options
 def command(owner: str, dry_run: bool, yes: bool, as_json: bool) -> None:
     """Delete all that is stored of OWNER: conversations, documents of every domain, the name in the ledgers of usage.
@@ -27,7 +27,7 @@ def command(owner: str, dry_run: bool, yes: bool, as_json: bool) -> None:
     A user of Flask-Login is user:<id>. What the answers have cost stays in the accounts, in nobody's name. It can be
     interrupted and done again.
     """
-    if not is_owner(owner) or owner == FORGOTTEN:
+    if owner == FORGOTTEN:
         raise click.UsageError(f"{owner!r} is no owner; a user of Flask-Login is user:<id>.")
     memory = current_memory()
     if not dry_run:

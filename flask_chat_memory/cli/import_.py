@@ -6,7 +6,6 @@ import collections.abc as cabc
 
 import click
 
-from ..plugins.records import Scope
 from ..settings import DEFAULT_CHATBOT
 from ..titles import shortened
 from ..transfer.copying import Counts
@@ -26,6 +25,7 @@ from .command import operator_command
 from .moving import plain_value
 from .moving import report
 from .output import printable
+from .owners import owner_name
 from .progress import progress
 
 EXPORT = "export"
@@ -41,7 +41,9 @@ SOURCES: dict[str, cabc.Callable[..., Source]] = {
 @operator_command
 @click.argument("format", type=click.Choice([EXPORT, *SOURCES]))
 @click.argument("file")
-@click.option("--owner", metavar="OWNER", help=f"Whose it becomes; {SESSION} stands for an id in the source.")
+@click.option(
+    "--owner", metavar="OWNER", type=owner_name, help=f"Whose it becomes; {SESSION} stands for an id in the source."
+)
 @click.option("--table", metavar="NAME", help="The table of the source, if it has another name than usual.")
 @chatbot_option
 def command(format: str, file: str, owner: str | None, table: str | None, chatbot: str | None, as_json: bool) -> None:
@@ -64,7 +66,6 @@ def command(format: str, file: str, owner: str | None, table: str | None, chatbo
         raise click.UsageError(f"This source knows no owners; say --owner OWNER, as 'user:{SESSION}'.")
     if table is not None and format == "neuron-file":
         raise click.UsageError("Files have no table.")
-    Scope(owner)
     name = chatbot or next(iter(current_memory().settings.chatbots), DEFAULT_CHATBOT)
     ((_, plugin),) = server_plugins(name)
     source = SOURCES[format](where, **({} if table is None else {"table": table}))
@@ -76,7 +77,7 @@ def command(format: str, file: str, owner: str | None, table: str | None, chatbo
 
 
 def _import_export(path: str, owner: str | None, as_json: bool) -> None:
-    done = Import(current_memory().stores(), owner=None if owner is None else Scope(owner).owner)
+    done = Import(current_memory().stores(), owner=owner)
     try:
         with open(path, "rb") as file, progress("Pieces") as step:
             for _ in done.run(file):
