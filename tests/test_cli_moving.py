@@ -166,6 +166,16 @@ def test_an_export_is_imported_again(site: pathlib.Path, tmp_path_factory: pytes
     assert second.stdout.splitlines()[1:] == path.read_text().splitlines()[1:]
 
 
+def test_who_made_the_file_before_can_not_read_an_export(site: pathlib.Path) -> None:
+    path, theirs = site / "all.jsonl", site / "theirs"
+    theirs.touch(0o644)
+    for name in ("all.jsonl", "all.jsonl.part"):
+        (site / name).symlink_to(theirs)
+    counted(site, "export", str(path))
+    assert (theirs.read_text(), stat.S_IMODE(path.lstat().st_mode)) == ("", 0o600)
+    assert b'"kind":"end"' in path.read_bytes()
+
+
 def test_the_export_of_an_owner_can_become_anothers(site: pathlib.Path) -> None:
     path = site / "one.jsonl"
     run(site, "export", str(path), "--owner", "user:1")

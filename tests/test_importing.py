@@ -79,6 +79,51 @@ def test_what_is_newer_here_stays(moving: Moving, old: AblePlugin) -> None:
     assert state(new) == before
 
 
+def test_a_name_and_a_mark_of_today_stay(moving: Moving, old: AblePlugin) -> None:
+    text, new = exported(old), moving.store("sqlite")
+    imported(text, new)
+    new.update_thread(OWNER, "short", title="A new name")
+    before = state(new)
+    assert imported(text, new).counts["threads", "newer"] == 1
+    assert state(new) == before
+
+
+def test_a_document_stays_unless_it_says_that_it_is_older(moving: Moving) -> None:
+    key, timed = "memory/users/@user%3a1/likes", {"text": "tea", "updated_at": "2026-01-01T00:00:00Z"}
+    then, now, plugin = InMemoryStorage(), InMemoryStorage(), moving.store("in_memory")
+
+    def become(given: dict[str, t.Any], there: dict[str, t.Any]) -> str:
+        then.save(key, given)
+        now.save(key, there)
+        text = b"".join(Export(stores_of(plugin, then), 0.0).lines())
+        done = Import(stores_of(plugin, now))
+        list(done.run(io.BytesIO(text)))
+        ((_, outcome),) = done.counts
+        return outcome
+
+    assert become({"theme": "dark"}, {"theme": "light"}) == "newer"
+    assert become({"text": "tea"}, timed) == "newer"
+    assert become(timed, {"text": "coffee", "updated_at": "2026-02-01T00:00:00Z"}) == "newer"
+    assert become(timed, {"text": "coffee", "updated_at": "2025-12-01T00:00:00Z"}) == "written"
+    assert now.load(key) == timed
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        b'{"kind":"usage","owner":"user:9","chatbot":"default","day":"2026-01-01",'
+        b'"turns":1,"input":1,"output":1,"cached":0,"reasoning":0,"total":2}',
+        b'{"kind":"document","domain":"user_memory","key":"memory/users/@user%3a9/likes","document":{"text":"tea"}}',
+    ],
+)
+def test_an_export_of_one_owner_brings_nothing_of_another(moving: Moving, foreign: bytes) -> None:
+    plugin, memories = moving.store("in_memory"), InMemoryStorage()
+    text = exported(plugin, owner="user:1").replace(b'{"kind":"end"', foreign + b'\n{"kind":"end"')
+    with pytest.raises(ImportRefused, match="another owner"):
+        list(Import(stores_of(plugin, memories)).run(io.BytesIO(text)))
+    assert (plugin.list_usage(Scope("user:9")), memories.list()) == ([], [])
+
+
 def test_a_trial_writes_nothing(moving: Moving, old: AblePlugin) -> None:
     new = moving.store("sqlite")
     assert imported(exported(old), new, write=False).counts["threads", "written"] == 6

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import os
 import sys
 import time
 import typing as t
@@ -14,6 +13,7 @@ from ..transfer.copying import Counts
 from ..transfer.entries import line_of
 from ..transfer.entries import ThreadEnd
 from ..transfer.exporting import Export
+from ..transfer.private_file import private_file
 from .chatbots import chatbot_option
 from .chatbots import current_memory
 from .chatbots import server_plugins
@@ -51,14 +51,9 @@ def command(file: str, owner: str | None, chatbot: str | None, as_json: bool) ->
 
 
 def _write_file(export: Export, path: str) -> None:
-    part = f"{path}.part"
     try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with open(descriptor, "wb") as file:
+        with private_file(path) as file:
             _write(export, file)
-            file.flush()
-            os.fsync(descriptor)
-        os.replace(part, path)
     except OSError as error:
         raise click.ClickException(f"The file cannot be written: {error.strerror}.") from error
 

@@ -161,7 +161,7 @@ class Copy:
             document = source.load(key)
             if document is None:
                 return "changed"
-            outcome = restore_document(target, key, document, write=self._write)
+            outcome = restore_document(target, key, document, exactly=True, write=self._write)
             if outcome == "written" and self._write and target.load(key) != document:
                 return "different"
             return outcome

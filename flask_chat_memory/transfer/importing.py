@@ -38,20 +38,20 @@ class Import:
         self._stores = stores
         self._owner = owner
         self._write = write
-        self._former = ""
+        self._former: str | None = None
         self.counts: Counts = collections.Counter()
 
     def run(self, file: File) -> cabc.Iterator[Piece]:
         """Import a file; yield after each thread, document and line of the ledger.
 
-        :raises ImportRefused: if it is no export, is of a newer version, was cut off, or is to become one owner's and
-            holds what is several owners'. What came before that was imported.
+        :raises ImportRefused: if it is no export, is of a newer version, was cut off, is to become one owner's and is
+            of all, or says that it is one owner's and holds what is another's. What came before that was imported.
         """
         for piece in read_export(file):
             if isinstance(piece, Header):
                 if self._owner is not None and piece.owner is None:
                     raise ImportRefused("it is no export of one owner, so it cannot become another owner's")
-                self._former = piece.owner or ""
+                self._former = piece.owner
             elif isinstance(piece, ThreadInFile):
                 outcome = self._thread(piece)
                 self.counts["threads", outcome] += 1
@@ -78,16 +78,16 @@ class Import:
         storage, key = self._stores.storages.get(entry.domain), entry.key
         if storage is None:
             return "homeless"
-        if self._owner is not None:
-            other = rehomed(key, entry.domain, self._former, self._owner)
+        if self._former is not None:
+            other = rehomed(key, entry.domain, self._former, self._owner or self._former)
             if other is None:
                 raise ImportRefused(f"it holds a document of another owner than {self._former!r}")
             key = other
-        return restore_document(storage, key, entry.document, write=self._write)
+        return restore_document(storage, key, entry.document, exactly=False, write=self._write)
 
     def _scope(self, scope: Scope) -> Scope:
-        if self._owner is None:
+        if self._former is None:
             return scope
         if scope.owner != self._former:
             raise ImportRefused(f"it holds what is of another owner than {self._former!r}")
-        return Scope(self._owner, scope.chatbot)
+        return Scope(self._owner or self._former, scope.chatbot)

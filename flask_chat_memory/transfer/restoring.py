@@ -20,8 +20,8 @@ from ..storage.rules import stored_time
 from .stores import movable
 
 Outcome = t.Literal["written", "same", "newer", "running", "changed", "expired"]
-"""What became of a thread or a document: the store has it now; had it already; has a newer one; is answering a turn of
-it; changed it in this moment; would hold it for expired."""
+"""What became of a thread or a document: the store has it now; had it already; keeps a newer one, or one of which
+nothing tells that it is older; is answering a turn of it; changed it in this moment; would hold it for expired."""
 
 
 class Threadlike(t.Protocol):
@@ -47,7 +47,9 @@ def restore_thread(
 ) -> Outcome:
     """Let a plugin hold a thread as it is elsewhere.
 
-    :param exactly: it is the scope's current thread if it is so elsewhere; else only if the scope has no other.
+    :param exactly: it is the scope's current thread if it is so elsewhere, and takes the place of one with the same
+        last activity, whose title or marks may be others. Else it is current only if the scope has no other, and that
+        one stays.
     :param write: False only tells what would become of it.
     """
     plugin, whole = movable(plugin), thread.whole
@@ -61,7 +63,7 @@ def restore_thread(
         return "same"
     if there is not None and there.running(now):
         return "running"
-    if there is not None and there.thread.last_activity > activity:
+    if there is not None and not _is_older(there.thread.last_activity, activity, exactly):
         return "newer"
     if write and not plugin.restore_thread(scope, whole, _Messages(thread), instead_of=there):
         return "changed"
@@ -91,17 +93,23 @@ def restore_usage(
     return outcomes
 
 
-def restore_document(storage: Storage, key: str, document: Document, *, write: bool = True) -> Outcome:
-    """Let a storage have a document, unless what is there says that it was stored later."""
+def restore_document(storage: Storage, key: str, document: Document, *, exactly: bool, write: bool = True) -> Outcome:
+    """Let a storage have a document, unless what is there says that it was stored later.
+
+    :param exactly: it takes the place of one if nothing tells which was stored later; else it does not.
+    """
     there = storage.load(key)
     if there == document:
         return "same"
-    ours, theirs = stored_time(document), stored_time(there or {})
-    if ours is not None and theirs is not None and theirs > ours:
+    if there is not None and not _is_older(stored_time(there), stored_time(document), exactly):
         return "newer"
     if write:
         storage.save(key, document)
     return "written"
+
+
+def _is_older(there: float | None, given: float | None, otherwise: bool) -> bool:
+    return otherwise if there is None or given is None or there == given else there < given
 
 
 def _stays_current(plugin: CurrentThread, scope: Scope, whole: WholeThread) -> bool:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import contextlib
 import hashlib
 import json
-import os
-import tempfile
 import typing as t
 
 import msgspec
@@ -38,10 +35,10 @@ from .lines import checked_marks
 from .lines import load_lines
 from .lines import load_marks
 from .lines import restore
+from .private_file import Path
+from .private_file import private_file
 
 MAX_BYTES = 32 * 1024 * 1024
-
-Path = str | os.PathLike[str]
 
 
 class _Totals(msgspec.Struct):
@@ -98,7 +95,8 @@ def export_thread(
     )
     text = msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
     if path is not None:
-        _write(path, text)
+        with private_file(path) as file:
+            file.write(text)
     return text
 
 
@@ -223,18 +221,3 @@ def _refuse_constant(name: str) -> t.NoReturn:
 def _read(path: Path, max_bytes: int) -> bytes:
     with open(path, "rb") as file:
         return file.read(max_bytes + 1)
-
-
-def _write(path: Path, text: bytes) -> None:
-    folder = os.path.dirname(os.path.abspath(path))
-    descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".thread-")
-    try:
-        with open(descriptor, "wb") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(descriptor)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-        raise
