@@ -10,6 +10,7 @@ import pytest
 
 from flask_chat_memory.errors import ConfigurationError
 from flask_chat_memory.plugins.base import ChatMemoryPlugin
+from flask_chat_memory.plugins.records import FORGOTTEN
 from flask_chat_memory.plugins.records import Mark
 from flask_chat_memory.plugins.records import Scope
 from flask_chat_memory.storage.file import FileStorage
@@ -120,6 +121,17 @@ def test_what_was_deleted_in_the_source_goes_if_that_is_wanted(old: AblePlugin, 
     assert new.has_thread(OWNER, "short")
     assert copied(old, new, delete=True).counts["threads", "removed"] == 1
     assert state(new) == state(old)
+
+
+def test_who_was_forgotten_in_the_source_is_not_named_in_the_target(old: AblePlugin, new: AblePlugin) -> None:
+    scope, forgotten = SCOPES[0], Scope(FORGOTTEN, SCOPES[0].chatbot)
+    list(Copy().plugins(old, new))
+    old.forget_usage(scope)
+    for copy, outcome in ((Copy(), "superfluous"), (Copy(delete=True), "removed")):
+        list(copy.plugins(old, new))
+        assert copy.counts["usage", outcome] == 1
+    assert new.list_usage(scope) == []
+    assert new.list_usage(forgotten) == old.list_usage(forgotten) != []
 
 
 def test_a_trial_writes_nothing(old: AblePlugin, new: AblePlugin) -> None:

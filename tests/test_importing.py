@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import datetime as dt
 import io
 import pathlib
 import random
 import tracemalloc
 import typing as t
 
+import msgspec
 import pytest
 
 from flask_chat_memory.errors import ImportRefused
 from flask_chat_memory.plugins.records import Scope
+from flask_chat_memory.plugins.records import UsageDay
 from flask_chat_memory.storage.in_memory import InMemoryStorage
 from flask_chat_memory.testing.contracts.forks import Child
 from flask_chat_memory.testing.contracts.forks import needs_fork
@@ -77,6 +80,20 @@ def test_what_is_newer_here_stays(moving: Moving, old: AblePlugin) -> None:
     again = imported(text, new)
     assert (again.counts["threads", "newer"], again.counts["threads", "running"]) == (1, 1)
     assert state(new) == before
+
+
+def test_tokens_that_were_counted_since_stay(moving: Moving) -> None:
+    plugin, then = moving.store("in_memory"), dt.date(2026, 1, 1)
+    # Of a model that only called tools in turns which another one answered.
+    day = UsageDay(
+        chatbot="default", day=then, model="small", turns=0, input=5, output=1, cached=0, reasoning=0, total=6
+    )
+    plugin.restore_usage(OWNER, [day])
+    text = exported(plugin)
+    more = msgspec.structs.replace(day, input=50, total=51)
+    plugin.restore_usage(OWNER, [more])
+    assert imported(text, plugin).counts == {("usage", "newer"): 1}
+    assert plugin.list_usage(OWNER) == [more]
 
 
 def test_a_name_and_a_mark_of_today_stay(moving: Moving, old: AblePlugin) -> None:

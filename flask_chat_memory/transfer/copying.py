@@ -14,6 +14,7 @@ from ..message import ChatMessage
 from ..plugins.abilities import PurgesThreads
 from ..plugins.abilities import RestoresUsage
 from ..plugins.base import ChatMemoryPlugin
+from ..plugins.records import FORGOTTEN
 from ..plugins.records import Scope
 from ..plugins.records import WholeThread
 from ..storage.base import Storage
@@ -47,7 +48,7 @@ class Copy:
     copy, the next one goes on; and one of a store that has not changed changes nothing.
 
     :param chatbot: only the threads and ledgers of this chatbot.
-    :param delete: remove from the target what the source does not have (any more).
+    :param delete: remove from the target what the source does not have (any more); of ledgers, the names.
     :param write: False only tells what would become of everything.
     :ivar counts: of each kind of thing, how many had which outcome: those of ``Outcome``; ``changed`` while it was
         read, ``unreadable``, ``different`` after it was copied, ``superfluous`` in the target, or ``removed`` there.
@@ -144,17 +145,25 @@ class Copy:
     def _ledgers(self, source: ChatMemoryPlugin, target: ChatMemoryPlugin) -> None:
         if not isinstance(source, RestoresUsage):
             return
-        for scope in source.usage_scopes():
-            if self._chatbot not in (None, scope.chatbot):
-                continue
+        scopes = self._scopes(source)
+        if isinstance(target, RestoresUsage):
+            # Before those of the forgotten are copied, to which they are added.
+            for scope in sorted(self._scopes(target) - scopes, key=str):
+                if scope.owner != FORGOTTEN:
+                    self._superfluous("usage", functools.partial(_forget, target, scope))
+        for scope in scopes:
+            is_sum = self._delete and scope.owner == FORGOTTEN
             try:
                 days = source.list_usage(scope)
-                outcomes = restore_usage(target, scope, days, write=self._write)
+                outcomes = restore_usage(target, scope, days, exactly=is_sum, write=self._write)
             except CorruptRecord as error:
                 log_event(logger, logging.ERROR, "a ledger is not copied", error)
                 self.counts["usage", "unreadable"] += 1
                 continue
             self.counts.update(("usage", outcome) for outcome in outcomes)
+
+    def _scopes(self, plugin: RestoresUsage) -> set[Scope]:
+        return {scope for scope in plugin.usage_scopes() if self._chatbot in (None, scope.chatbot)}
 
     def _document(self, source: Storage, target: Storage, key: str) -> str:
         try:
@@ -172,6 +181,10 @@ class Copy:
 
 def _remove(plugin: PurgesThreads, scope: Scope, thread_id: str) -> bool:
     return plugin.purge_thread(scope, thread_id, _EVER) is not None
+
+
+def _forget(plugin: RestoresUsage, scope: Scope) -> bool:
+    return plugin.forget_usage(scope) > 0
 
 
 _EVER = float(2**62)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import operator
 import typing as t
 
 import msgspec
@@ -11,6 +12,7 @@ from ..message import ChatMessage
 from ..plugins.abilities import CurrentThread
 from ..plugins.abilities import RestoresUsage
 from ..plugins.base import ChatMemoryPlugin
+from ..plugins.counting import numbers_of
 from ..plugins.records import Scope
 from ..plugins.records import UsageDay
 from ..plugins.records import WholeThread
@@ -71,9 +73,12 @@ def restore_thread(
 
 
 def restore_usage(
-    plugin: ChatMemoryPlugin, scope: Scope, days: cabc.Iterable[UsageDay], *, write: bool = True
+    plugin: ChatMemoryPlugin, scope: Scope, days: cabc.Iterable[UsageDay], *, exactly: bool = False, write: bool = True
 ) -> list[Outcome]:
-    """Let a ledger have these lines, but for those in which it has counted more; tell what became of each."""
+    """Let a ledger have these lines, but for those in which it has counted more; tell what became of each.
+
+    :param exactly: those, too.
+    """
     if not isinstance(plugin, RestoresUsage):
         return []
     there = {(day.day, day.model): day for day in plugin.list_usage(scope)}
@@ -83,7 +88,7 @@ def restore_usage(
         known = there.get((day.day, day.model))
         if known == day:
             outcomes.append("same")
-        elif known is not None and known.turns > day.turns:
+        elif known is not None and not exactly and any(map(operator.gt, numbers_of(known), numbers_of(day))):
             outcomes.append("newer")
         else:
             outcomes.append("written")
