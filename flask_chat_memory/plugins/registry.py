@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import collections.abc as cabc
-import dataclasses
 import importlib.metadata
 import logging
 import typing as t
+
+import msgspec
 
 from ..errors import ConfigurationError
 from ..errors import UnknownPlugin
@@ -51,8 +52,7 @@ def chat_memory_plugin(id: str, *, label: str, description: str = "") -> cabc.Ca
     return decorate
 
 
-@dataclasses.dataclass
-class PluginDefinition:
+class PluginDefinition(msgspec.Struct):
     """What a settings page shows of a plugin.
 
     :param plugin: the class.

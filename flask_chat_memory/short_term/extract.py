@@ -17,7 +17,8 @@ MOST_LINES = 60
 SHORTEST = 8
 """Characters of a statement: what is shorter says yes, or thanks."""
 
-_ENDS = re.compile(r"(?<=[.!?\u061f\u0964])\s+|(?<=[\u3002\uff01\uff1f])|\n+")
+# As text: it is compiled when it is first looked for.
+_ENDS = r"(?<=[.!?\u061f\u0964])\s+|(?<=[\u3002\uff01\uff1f])|\n+"
 _ASKS = ("?", "\uff1f", "\u061f")
 
 Message = cabc.Mapping[str, t.Any]
@@ -46,7 +47,7 @@ def statements(_facts: cabc.Sequence[str], messages: cabc.Sequence[Message]) -> 
 
 
 def _sentences(message: Message) -> cabc.Iterator[str]:
-    for sentence in _ENDS.split(message.get("content") or ""):
+    for sentence in re.split(_ENDS, message.get("content") or ""):
         line = " ".join(sentence.split())
         if line:
             yield line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
