@@ -39,7 +39,6 @@ from .settings import Settings
 from .short_term.chain import coverage_of
 from .signals import Announcer
 from .storage.domains import DomainStorage
-from .transfer.stores import Stores
 from .unfinished import end_failed_turns
 from .unfinished import end_refused_turns
 from .web import BLUEPRINT
@@ -203,10 +202,6 @@ class ChatMemory(Opening, Accounts, Privacy, Retaining):
                 yield name, plugin
 
     def stores(self) -> Stores:
-        """Return the plugins and storages of the current app, for who moves what is in them."""
-        return self._stores()
-
-    def _stores(self) -> Stores:
         from .transfer.stores import Stores
 
         documents = self._state.documents.in_use(current_app())

@@ -23,8 +23,8 @@ class Privacy(Forgetting, abc.ABC):
     """The part of the extension that exports and forgets owners."""
 
     @abc.abstractmethod
-    def _stores(self) -> Stores:
-        """Return the plugins and storages of the current app."""
+    def stores(self) -> Stores:
+        """Return the plugins and storages of the current app, for who moves what is in them."""
 
     @abc.abstractmethod
     def current_owners(self) -> list[str]:
@@ -61,8 +61,9 @@ class Privacy(Forgetting, abc.ABC):
         from .transfer.readable import Markdown
         from .transfer.stores import movable
 
-        entries = Export(self._stores(), time.time(), owner=Scope(owner).owner)
-        for plugin in self._stores().plugins.values():
+        stores = self.stores()
+        entries = Export(stores, time.time(), owner=Scope(owner).owner)
+        for plugin in stores.plugins.values():
             movable(plugin)
         if format == "json":
             return entries.lines()
