@@ -35,6 +35,8 @@ def command(file: str, owner: str | None, chatbot: str | None, as_json: bool) ->
     \b
     flask chat-memory export --owner user:42 user-42.jsonl
     """
+    if file == "-" and sys.stdout.isatty():
+        raise click.UsageError("What visitors wrote may steer a terminal; give a file, or lead it to another program.")
     server_plugins(chatbot)
     export = Export(current_memory().stores(), time.time(), owner=owner, chatbot=chatbot)
     if file == "-":

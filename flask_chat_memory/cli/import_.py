@@ -49,8 +49,8 @@ SOURCES: dict[str, cabc.Callable[..., Source]] = {
 def command(format: str, file: str, owner: str | None, table: str | None, chatbot: str | None, as_json: bool) -> None:
     """Store what an export or another library has kept; what is there already, or newer, stays.
 
-    FILE is the file of an export, a folder, the URL of a database, the file of one, or env: and the name of an
-    environment variable that holds it.
+    FILE is the file of an export (- is standard input), a folder, the URL of a database, the file of one, or env: and
+    the name of an environment variable that holds it.
 
     \b
     flask chat-memory import export user-42.jsonl
@@ -79,7 +79,7 @@ def command(format: str, file: str, owner: str | None, table: str | None, chatbo
 def _import_export(path: str, owner: str | None, as_json: bool) -> None:
     done = Import(current_memory().stores(), owner=owner)
     try:
-        with open(path, "rb") as file, progress("Pieces") as step:
+        with click.open_file(path, "rb") as file, progress("Pieces") as step:
             for _ in done.run(file):
                 step(1)
     except OSError as error:

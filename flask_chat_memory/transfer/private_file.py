@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import contextlib
+import errno
 import os
+import stat
 import tempfile
 import typing as t
 
@@ -17,8 +19,10 @@ def private_file(path: Path) -> cabc.Iterator[t.BinaryIO]:
 
     Until then it has a name that nobody can have foreseen, nor opened before.
 
-    :raises OSError: if it cannot be written.
+    :raises OSError: if it cannot be written, or is a device, a pipe or a link, in whose place nothing is put.
     """
+    if os.path.lexists(path) and not stat.S_ISREG(os.lstat(path).st_mode):
+        raise FileExistsError(errno.EEXIST, "it is no regular file", os.fspath(path))
     folder = os.path.dirname(os.path.abspath(path))
     descriptor, temporary = tempfile.mkstemp(dir=folder, prefix=".export-")
     try:
