@@ -217,3 +217,27 @@ def test_the_days_are_drawn(operated: Operated, tmp_path: pathlib.Path) -> None:
         assert (tmp_path / file).read_text().rstrip().endswith("</svg>")
         operated.run("reset", "user:1", "--yes")
         operated.run("reset", "user:2", "--yes")
+
+
+@SQLITE
+def test_days_before_all_days_count_everything(operated: Operated) -> None:
+    everything = operated.told("stats", "--days", "100")
+    assert sum(day["threads"] for day in everything) == 3
+    for days in (999_999, 10**15):
+        assert operated.told("stats", "--days", str(days)) == everything
+
+
+@pytest.mark.parametrize("operated", ["encrypted"], indirect=True)
+def test_without_the_key_nothing_is_taken_for_gone(operated: Operated, tmp_path: pathlib.Path) -> None:
+    operated.plugin.update_thread(Scope("user:1"), "old", title="a title")  # type: ignore[attr-defined]
+    options = {**operated.app.config["CHAT_MEMORY_OPTIONS"], "keys": ["YW5vdGhlciBleGFtcGxlLCBhbHNvIG5vdCBhIGtleSE="]}
+    app = make_app(tmp_path, CHAT_MEMORY_PLUGIN="encrypted", CHAT_MEMORY_OPTIONS=options)
+    site = Operated(app, ChatMemory(app))
+    assert len(site.told("threads")) == 3
+    assert site.told("purge", "--days", "30", "--dry-run")["deleted"]["conversation"] == 1
+    exported = site.run("export", str(tmp_path / "all.jsonl"))
+    assert (exported.exit_code, "3 could not be read" in exported.stderr) == (1, True)
+    copied = site.run("copy", "--from", "default", "--to", "in_memory")
+    assert (copied.exit_code, "unreadable  3" in copied.stdout) == (1, True)
+    assert site.told("forget", "user:1", "--yes")["deleted"]["conversation"] == 2
+    assert operated.left() == {("user:2", "other")}

@@ -380,13 +380,15 @@ def test_a_title_is_no_message() -> None:
         plugin.load_messages(OWNER, THREAD)
 
 
-def test_an_unreadable_title_is_passed_over_by_the_operator_and_does_not_stop_a_purge(
+def test_a_thread_with_an_unreadable_title_is_there_for_the_operator_and_does_not_stop_a_purge(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     plugin, kept = with_title()
     stored(kept).description["title"] = "in clear"
-    assert len(list(plugin.all_threads())) == 2
-    assert "a thread is passed over" in caplog.text
+    titles = {(scope, thread.id): thread.title for scope, thread in plugin.all_threads()}
+    assert len(titles) == 3
+    assert titles[OWNER, THREAD] is None
+    assert "a thread is listed without its title" in caplog.text
     assert "in clear" not in caplog.text
     assert len(purge(plugin, plugin.clock() + 1)) == 3
 

@@ -60,10 +60,10 @@ def command(as_json: bool, chatbot: str | None, days: int, plot: str | None) -> 
     flask chat-memory stats --days 7
     flask chat-memory stats --plot stats.svg
     """
-    draw = _drawing() if plot else None
+    draw = _drawing() if plot is not None else None
     plugins = [(name, plugin, purger(name, plugin)) for name, plugin in server_plugins(chatbot)]
     today = max((_day(plugin.clock()) for _, plugin, _ in plugins), default=_day(0.0))
-    since = today - dt.timedelta(days=days - 1)
+    since = dt.date.fromordinal(max(1, today.toordinal() - days + 1))
     found: Days = collections.defaultdict(Day)
     with progress("Counting") as done:
         for name, plugin, purging in plugins:
@@ -72,11 +72,16 @@ def command(as_json: bool, chatbot: str | None, days: int, plot: str | None) -> 
                 if _day(thread.last_activity) >= since and not plugin.is_expired(thread.last_activity):
                     _count(found, plugin, scope, thread, since)
     rows = sorted(found.items())
-    if plot and draw:
-        draw(plot, rows)
     if as_json:
         print_json([{"day": day.isoformat(), **dataclasses.asdict(counts)} for day, counts in rows])
-        return
+    else:
+        _print(rows)
+    # What took so long to count is not lost if the picture cannot be written.
+    if plot is not None and draw is not None:
+        draw(plot, rows)
+
+
+def _print(rows: cabc.Sequence[tuple[dt.date, Day]]) -> None:
     table: list[tuple[str, Day]] = [(day.isoformat(), counts) for day, counts in rows]
     table.append(("all", Day(*(sum(column) for column in zip(*(_numbers(day) for _, day in rows), strict=True)))))
     print_table(

@@ -20,6 +20,7 @@ from ..records import Thread
 from ..records import ThreadChanges
 from ..rules import check_changes
 from ..rules import is_thread_id
+from .sealing import Sealing
 from .wrapping import Wrapping
 
 logger = logging.getLogger(__name__)
@@ -36,20 +37,7 @@ class WithLists(Wrapping, ListsThreads):
         archived: bool | None = None,
     ) -> list[Thread]:
         threads = self._wrapped.list_threads(scope, limit=limit, before=before, pinned=pinned, archived=archived)
-        return [self._listed(scope, thread) for thread in threads]
-
-    def _listed(self, scope: Scope, thread: Thread) -> Thread:
-        try:
-            return self._sealing.open_thread(scope, thread)
-        except DecryptionFailed as error:
-            log_event(
-                logger,
-                logging.ERROR,
-                "a thread is listed without its title",
-                error,
-                thread_id=thread.id,
-            )
-            return msgspec.structs.replace(thread, title=None)
+        return [_listed(self._sealing, scope, thread) for thread in threads]
 
 
 class WithDescriptions(Wrapping, DescribesThreads):
@@ -68,13 +56,9 @@ class WithDescriptions(Wrapping, DescribesThreads):
 
 class WithPurges(Wrapping, PurgesThreads):
     def all_threads(self, *, chatbot: str | None = None) -> cabc.Iterator[tuple[Scope, Thread]]:
+        # Those with titles that a lost key has made unreadable, too: they are to be deleted, and missed by a copy.
         for scope, thread in self._wrapped.all_threads(chatbot=chatbot):
-            try:
-                opened = self._sealing.open_thread(scope, thread)
-            except DecryptionFailed as error:
-                log_event(logger, logging.ERROR, "a thread is passed over", error, thread_id=thread.id)
-            else:
-                yield scope, opened
+            yield scope, _listed(self._sealing, scope, thread)
 
     def purge_thread(self, scope: Scope, thread_id: str, before: float) -> int | None:
         return t.cast("int | None", self._wrapped.purge_thread(scope, thread_id, before))
@@ -82,3 +66,11 @@ class WithPurges(Wrapping, PurgesThreads):
     def purge_threads(self, before: float, *, chatbot: str | None = None, batch: int = 500) -> cabc.Iterator[Purged]:
         # Not by the titles, which a lost key may have made unreadable.
         yield from self._wrapped.purge_threads(before, chatbot=chatbot, batch=batch)
+
+
+def _listed(sealing: Sealing, scope: Scope, thread: Thread) -> Thread:
+    try:
+        return sealing.open_thread(scope, thread)
+    except DecryptionFailed as error:
+        log_event(logger, logging.ERROR, "a thread is listed without its title", error, thread_id=thread.id)
+        return msgspec.structs.replace(thread, title=None)
