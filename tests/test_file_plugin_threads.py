@@ -138,6 +138,9 @@ def test_a_purge_takes_what_a_removal_left_that_was_cut_short(plugin: FilePlugin
         os.remove(files_of(tmp_path, thread_id).body)
     assert purge(plugin, 1) == []
     assert not os.path.exists(files_of(tmp_path, "a").folder)
+    os.mkdir(files_of(tmp_path, "a").folder)
+    assert purge(plugin, 1) == []
+    assert not os.path.exists(files_of(tmp_path, "a").folder)
 
 
 def test_a_list_reads_no_more_than_the_end_of_each_thread(

@@ -87,7 +87,7 @@ class FileThreads(InFolder, ListsThreads, DescribesThreads, PurgesThreads, abc.A
         yield from super().purge_threads(before, chatbot=chatbot, batch=batch)
         with self._errors:
             for folder in self._names.folders():
-                if self._names.leftovers(folder):
+                if self._names.is_left_over(folder):
                     self._tidy(folder)
 
     def _tidy(self, folder: str) -> None:

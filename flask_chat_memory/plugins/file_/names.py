@@ -102,6 +102,10 @@ class Names:
         left = (name for name in ours if name.partition(".")[0] not in bodies)
         return [os.path.join(folder, name) for name in left if not (bodies and name.startswith("current."))]
 
+    def is_left_over(self, folder: str) -> bool:
+        """Tell whether the folder of a scope holds nothing, or files of ours that belong to no thread in it."""
+        return not _listed(folder) or bool(self.leftovers(folder))
+
     def remains(self, scope: Scope) -> list[str]:
         """Return the paths of all files of ours that are in the folder of a scope."""
         folder = self.folder(scope)
@@ -116,7 +120,7 @@ def scope_name(scope: Scope) -> str:
     return _digest(scope.owner, scope.chatbot)
 
 
-def _listed(folder: str) -> cabc.Iterable[str]:
+def _listed(folder: str) -> list[str]:
     try:
         return os.listdir(folder)
     except FileNotFoundError:
