@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import collections
 import collections.abc as cabc
 
 from .errors import ConfigurationError
@@ -56,27 +57,47 @@ class Forgetting(abc.ABC):
         :raises ConfigurationError: for the owner ``forgotten``, and if a plugin cannot go through its threads; nothing
             is deleted.
         """
+        counts: collections.Counter[str] = collections.Counter()
+        for step in self.forget_in_steps(owner, dry_run=dry_run):
+            counts.update(step)
+        return dict(counts)
+
+    def forget_in_steps(self, owner: str, *, dry_run: bool = False) -> cabc.Iterator[dict[str, int]]:
+        """Do what :meth:`forget` does, and yield after each thread that is gone through what went meanwhile."""
         if owner == FORGOTTEN:
             raise ConfigurationError(f"{FORGOTTEN!r} is no owner; it stands for all who were forgotten")
+        return self._forget(owner, self._purging(), dry_run)
+
+    def _forget(
+        self, owner: str, plugins: list[tuple[ChatMemoryPlugin, PurgesThreads]], dry_run: bool
+    ) -> cabc.Iterator[dict[str, int]]:
         domains = {domain: self.storage(domain) for domain, chosen in self.settings.storages.items() if chosen}
         owned = {domain: storage.of_owner(Scope(owner).owner) for domain, storage in domains.items()}
-        counts = {THREADS: 0, USAGE: 0}
-        for plugin, purging in self._purging():
+        threads = 0
+        yield {THREADS: 0, USAGE: 0}
+        for plugin, purging in plugins:
             # All at first: a plugin need not bear that threads go while it goes through them.
-            found = [(scope, thread.id) for scope, thread in purging.all_threads() if scope.owner == owner]
-            counts[THREADS] += len(found)
-            for scope, thread_id in () if dry_run else found:
-                self._delete(plugin, scope, thread_id)
+            found = []
+            for scope, thread in purging.all_threads():
+                if scope.owner == owner:
+                    found.append((scope, thread.id))
+                yield {}
+            threads += len(found)
+            for scope, thread_id in found:
+                if not dry_run:
+                    self._delete(plugin, scope, thread_id)
+                yield {THREADS: 1}
             if isinstance(plugin, CountsUsage):
                 for scope in self._scopes(plugin, owner, {scope for scope, _ in found}):
-                    counts[USAGE] += len(plugin.list_usage(scope)) if dry_run else plugin.forget_usage(scope)
+                    yield {USAGE: len(plugin.list_usage(scope)) if dry_run else plugin.forget_usage(scope)}
         for domain, storage in owned.items():
             if not dry_run:
-                counts[domain] = counts.get(domain, 0) + storage.delete_all()
+                yield {domain: storage.delete_all()}
+            elif domain == THREADS:
+                # Documents in folders are threads, which were counted.
+                yield {domain: max(0, storage.count("*/*") - threads)}
             else:
-                # Of the domain of conversations, documents in folders are threads, which were counted.
-                counts[domain] = max(counts.get(domain, 0), storage.count("*/*" if domain == THREADS else "*"))
-        return counts
+                yield {domain: storage.count("*")}
 
     def purge_summaries(self) -> int:
         """Delete the summaries of all threads that are gone, by expiry, a purge or their number; return how many.

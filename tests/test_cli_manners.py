@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import pathlib
 import sys
 import threading
@@ -19,6 +21,7 @@ from flask_chat_memory.cli import commands
 from flask_chat_memory.cli.command import operator_command
 from flask_chat_memory.cli.deleting import confirm
 from flask_chat_memory.cli.deleting import deletion_options
+from flask_chat_memory.cli.output import print_json
 from flask_chat_memory.cli.output import print_table
 from flask_chat_memory.cli.output import printable
 from flask_chat_memory.cli.progress import progress
@@ -157,6 +160,33 @@ def test_text_of_any_script_is_printed_as_it_is(text: str) -> None:
 def test_columns_are_even_with_wide_letters(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(("title", "n"), [("你好", 1), ("abcd", 2), (None, 3)])
     assert capsys.readouterr().out == "title  n\n你好   1\nabcd   2\n       3\n"
+
+
+@pytest.mark.parametrize("text", ["\x1b[2J", "\x9b31m", "\u202eabc", "\x7f", "\ud800", "\U000e0001", "grüße"])
+def test_json_steers_no_terminal_and_loses_nothing(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    print_json([text])
+    written = capsys.readouterr().out
+    assert printable(written.rstrip("\n")) == written.rstrip("\n")
+    assert json.loads(written) == [text]
+
+
+def test_a_disk_that_is_full_is_told_and_a_reader_who_has_gone_is_not(tmp_path: pathlib.Path) -> None:
+    @operator_command
+    @click.option("--number", type=int)
+    def command(as_json: bool, number: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    full = run_function(tmp_path, command, "--number", str(errno.ENOSPC))
+    assert (full.exit_code, full.stderr) == (1, "Error: No space left on device\n")
+    gone = run_function(tmp_path, command, "--number", str(errno.EPIPE))
+    assert (gone.exit_code, gone.stderr) == (1, "")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_is_in_the_table_of_the_documentation(name: str) -> None:
+    page = pathlib.Path(__file__).parents[1] / "docs" / "operations.md"
+    rows = [line.split("|")[1] for line in page.read_text().splitlines() if line.startswith("| ")]
+    assert any(f"`{name}" in row for row in rows)
 
 
 def test_json_is_one_line_of_readable_text(tmp_path: pathlib.Path) -> None:

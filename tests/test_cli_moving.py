@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import sqlite3
 import stat
@@ -110,7 +111,7 @@ def test_a_difference_has_an_exit_code(site: pathlib.Path) -> None:
         (["copy"], "--from"),
         (["copy", "--from", "default", "--to", "default"], "one and the same"),
         (["copy", "--from", "default", "--from-option", "a=1", "--to", "in_memory"], "is a chatbot of the site"),
-        (["copy", "--from", "default", "--to", "in_memory", "--to-option", "threads"], "give name=value"),
+        (["copy", "--from", "default", "--to", "in_memory", "--to-option", "a:secret@b"], "given as name=value"),
         (["import", "nonsense", "file"], "nonsense"),
         (["import", "langchain", "file"], "--owner"),
         (["import", "export", "file", "--table", "x"], "--table"),
@@ -126,6 +127,7 @@ def test_wrong_usage_says_what_is_wrong(site: pathlib.Path, args: list[str], say
     result = run(site, *args)
     assert result.exit_code == 2
     assert says in result.stderr
+    assert "secret" not in result.stderr
     assert result.stdout == ""
 
 
@@ -138,7 +140,9 @@ def test_wrong_usage_says_what_is_wrong(site: pathlib.Path, args: list[str], say
         (["import", "langchain", "missing", "--owner", "user:1"], "no such file"),
         (["import", "neuron-file", "missing", "--owner", "user:1"], "no such folder"),
         (["import", "langchain", "oracle://a/b", "--owner", "user:1"], "oracle"),
+        (["import", "langchain", "postgresql://a:secret@b:port/c", "--owner", "user:1"], "no database URL"),
         (["export", "missing/file"], "cannot be written"),
+        (["stats", "--plot", "missing/file.svg"], "missing/file.svg: No such file"),
     ],
 )
 def test_what_cannot_be_done_is_told_in_a_sentence(site: pathlib.Path, args: list[str], says: str) -> None:
@@ -146,6 +150,7 @@ def test_what_cannot_be_done_is_told_in_a_sentence(site: pathlib.Path, args: lis
     assert result.exit_code == 1
     assert says in result.stderr
     assert "Traceback" not in result.stderr
+    assert "secret" not in result.stderr
 
 
 def test_an_export_is_imported_again(site: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> None:
@@ -169,11 +174,32 @@ def test_an_export_is_imported_again(site: pathlib.Path, tmp_path_factory: pytes
 def test_who_made_the_file_before_can_not_read_an_export(site: pathlib.Path) -> None:
     path, theirs = site / "all.jsonl", site / "theirs"
     theirs.touch(0o644)
-    for name in ("all.jsonl", "all.jsonl.part"):
-        (site / name).symlink_to(theirs)
-    counted(site, "export", str(path))
+    path.touch(0o644)
+    (site / "all.jsonl.part").symlink_to(theirs)
+    with path.open("rb") as opened:
+        counted(site, "export", str(path))
+        assert opened.read() == b""
     assert (theirs.read_text(), stat.S_IMODE(path.lstat().st_mode)) == ("", 0o600)
     assert b'"kind":"end"' in path.read_bytes()
+
+
+def test_an_export_takes_the_place_of_no_device_pipe_or_link(site: pathlib.Path) -> None:
+    """As of /dev/null, by an operator who may do everything."""
+    os.mkfifo(site / "pipe")
+    (site / "theirs").touch()
+    (site / "link").symlink_to(site / "theirs")
+    for name, kind in (("pipe", stat.S_ISFIFO), ("link", stat.S_ISLNK)):
+        result = run(site, "export", str(site / name))
+        assert (result.exit_code, "no regular file" in result.stderr) == (1, True)
+        assert kind((site / name).lstat().st_mode)
+
+
+def test_an_export_goes_through_pipes(site: pathlib.Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    app = make_app(tmp_path_factory.mktemp("other"))
+    ChatMemory(app)
+    args = ["chat-memory", "import", "export", "-", "--json"]
+    result = app.test_cli_runner().invoke(args=args, input=run(site, "export", "-").stdout_bytes)
+    assert json.loads(result.stdout)["threads"] == {"written": 2}
 
 
 def test_the_export_of_an_owner_can_become_anothers(site: pathlib.Path) -> None:
@@ -230,11 +256,24 @@ def test_another_library_is_imported(site: pathlib.Path) -> None:
         ["copy", "--from", "default", "--to", "file", "--to-option", "folder={folder}/new"],
         ["export", "{folder}/all.jsonl"],
         ["import", "neuron-file", "{folder}", "--owner", "user:{{session}}"],
+        ["forget", "user:1", "--yes"],
     ],
     ids=lambda args: args[0],
 )
 def test_a_terminal_shows_how_far_it_is(site: pathlib.Path, args: list[str]) -> None:
     (site / "neuron_one.chat").write_text(json.dumps(NEURON))
+    shown, code = shown_on_terminal(site, *(arg.format(folder=site) for arg in args))
+    assert code == 0, shown
+    assert "Forgetting" in shown if args[0] == "forget" else "Conversations" in shown
+    assert "conversation" in shown or "threads" in shown
+
+
+def test_an_export_is_not_written_to_a_terminal(site: pathlib.Path) -> None:
+    shown, code = shown_on_terminal(site, "export", "-")
+    assert (code, "kind" in shown) == (2, False)
+
+
+def shown_on_terminal(site: pathlib.Path, *args: str) -> tuple[str, int]:
     script = (
         "import pathlib, flask.cli\n"
         "from flask_chat_memory import ChatMemory\n"
@@ -242,10 +281,7 @@ def test_a_terminal_shows_how_far_it_is(site: pathlib.Path, args: list[str]) -> 
         "from tests.apps import make_app\n"
         f"app = make_app(pathlib.Path({str(site)!r}))\n"
         "ChatMemory(app)\n"
-        f"commands.main({[arg.format(folder=site) for arg in args]!r}, "
+        f"commands.main({list(args)!r}, "
         "obj=flask.cli.ScriptInfo(create_app=lambda: app), prog_name='chat-memory')"
     )
-    shown, code = on_terminal([sys.executable, "-c", script])
-    assert code == 0, shown
-    assert "Conversations" in shown
-    assert "threads" in shown
+    return on_terminal([sys.executable, "-c", script])

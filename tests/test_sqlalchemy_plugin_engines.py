@@ -181,6 +181,7 @@ def test_a_closed_plugin_gives_one_clear_error(url: str) -> None:
         "mysql+mysqldb://chat:secret@db/chat",
         "sqlite+aiosqlite:///chat.sqlite3",
         "no url, but a secret",
+        "postgresql://chat:secret@db:port/chat",
     ],
 )
 def test_a_url_that_cannot_keep_threads_is_refused_by_name_and_unseen(url: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import errno
 import functools
 import typing as t
 
@@ -24,8 +25,8 @@ def operator_command(function: cabc.Callable[P, R]) -> click.Command:
 
     It is named as its module and runs in an app context. It has the option ``--json``, which the function gets as
     ``as_json``. Results go to standard output, all else to standard error. Exit codes: 0 done; 1 failed, where a
-    :class:`ChatMemoryError` becomes a sentence; 2 wrong usage (:class:`click.UsageError`); 130 after Ctrl-C, which
-    may come at any moment: a command leaves the store consistent, and goes on when it is run again.
+    :class:`ChatMemoryError` or an :class:`OSError` becomes a sentence; 2 wrong usage (:class:`click.UsageError`); 130
+    after Ctrl-C, which may come at any moment: a command leaves the store consistent, and goes on when it is run again.
     """
 
     @functools.wraps(function)
@@ -34,6 +35,12 @@ def operator_command(function: cabc.Callable[P, R]) -> click.Command:
             return function(*args, **kwargs)
         except ChatMemoryError as error:
             raise click.ClickException(printable(str(error))) from error
+        except OSError as error:
+            # click ends a command quietly whose reader has gone.
+            if error.errno == errno.EPIPE:
+                raise
+            where = f"{error.filename}: " if error.filename else ""
+            raise click.ClickException(printable(f"{where}{error.strerror or error}")) from error
         except (KeyboardInterrupt, click.Abort) as error:
             click.echo("\nInterrupted. What was done stays done; run the command again to go on.", err=True)
             raise click.exceptions.Exit(INTERRUPTED) from error

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+
 import click
 
 from ..plugins.records import FORGOTTEN
@@ -12,6 +14,7 @@ from .deleting import deletion_options
 from .output import print_json
 from .output import print_table
 from .owners import owner_argument
+from .progress import progress
 
 
 @operator_command
@@ -32,7 +35,11 @@ def command(owner: str, dry_run: bool, yes: bool, as_json: bool) -> None:
     memory = current_memory()
     if not dry_run:
         confirm(f"Delete all that is stored of {owner}, for good?", yes)
-    counts = memory.forget(owner, dry_run=dry_run)
+    counts: collections.Counter[str] = collections.Counter()
+    with progress("Looking" if dry_run else "Forgetting") as done:
+        for step in memory.forget_in_steps(owner, dry_run=dry_run):
+            counts.update(step)
+            done(1)
     if as_json:
         print_json({"owner": owner, "dry_run": dry_run, "deleted": counts})
         return

@@ -82,7 +82,8 @@ def report(counts: Counts, as_json: bool, more: cabc.Mapping[str, t.Any] | None 
 def _option(text: str) -> tuple[str, t.Any]:
     name, separator, value = text.partition("=")
     if not separator:
-        raise click.UsageError(f"{text!r} is no option: give name=value.")
+        # It is not quoted: it may be a URL with a password.
+        raise click.UsageError("An option of a plugin is given as name=value.")
     value = plain_value(value)
     try:
         return name, json.loads(value)

@@ -11,8 +11,9 @@ import click
 
 
 def print_json(result: object) -> None:
-    """Print what JSON can hold, in one line of standard output."""
-    click.echo(json.dumps(result, ensure_ascii=False))
+    """Print what JSON can hold, in one line of standard output; what steers terminals is escaped."""
+    text = json.dumps(result, ensure_ascii=False)
+    click.echo("".join(json.dumps(sign)[1:-1] if _steers(sign) else sign for sign in text))
 
 
 def print_table(headers: cabc.Sequence[str], rows: cabc.Iterable[cabc.Sequence[t.Any]]) -> None:

@@ -41,7 +41,7 @@ def check_url(url: str) -> sa.URL:
     """
     try:
         parsed = sa.make_url(url)
-    except sa.exc.ArgumentError:
+    except (sa.exc.ArgumentError, ValueError):
         raise ConfigurationError(_ANY_URL) from None
     kind = kind_of("url", parsed.get_backend_name())
     backend, _, driver = parsed.drivername.partition("+")
