@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import pathlib
 import typing as t
 
@@ -17,6 +18,7 @@ from flask_chat_memory.plugins.records import Scope
 
 from .apps import make_app
 from .five_methods import FiveMethodsPlugin
+from .operated_sites import KEYS
 from .operated_sites import Operated
 from .operated_sites import operated as operated
 from .operated_sites import PLUGINS
@@ -225,6 +227,17 @@ def test_days_before_all_days_count_everything(operated: Operated) -> None:
     assert sum(day["threads"] for day in everything) == 3
     for days in (999_999, 10**15):
         assert operated.told("stats", "--days", str(days)) == everything
+
+
+@pytest.mark.parametrize("operated", ["sqlite", "postgresql", "redis", "file"], indirect=True)
+def test_nothing_is_copied_onto_itself_in_another_form(operated: Operated) -> None:
+    config = operated.app.config
+    place = {name: value for name, value in config["CHAT_MEMORY_OPTIONS"].items() if name not in ("expiry", "threads")}
+    given = {"plugin": config["CHAT_MEMORY_PLUGIN"], "options": place, "keys": KEYS}
+    options = [f"--to-option={name}={json.dumps(value)}" for name, value in given.items()]
+    result = operated.run("copy", "--from", "default", "--to", "encrypted", *options)
+    assert (result.exit_code, "one and the same store" in result.stderr) == (2, True), result.output
+    assert operated.plugin.load_messages(Scope("user:1"), "new")[0].content == "question of user:1"
 
 
 @pytest.mark.parametrize("operated", ["encrypted"], indirect=True)

@@ -46,7 +46,7 @@ def command(
     (old_plugin,) = old.plugins.values()
     new = chosen_stores(target, target_options, like=old_plugin)
     (new_plugin,) = new.plugins.values()
-    if old_plugin is new_plugin:
+    if old_plugin.store_identity() == new_plugin.store_identity():
         raise click.UsageError("That is one and the same store.")
     if only_chatbot is not None and only_chatbot not in current_memory().settings.chatbots:
         click.echo(f"Note: the site has no chatbot {only_chatbot!r} (any more).", err=True)

@@ -174,6 +174,10 @@ class ChatMemoryPlugin(abc.ABC):
         expiry = self.options.expiry
         return expiry is not None and last_activity < self.clock() - expiry
 
+    def store_identity(self) -> object:
+        """Return what is equal for two plugins that keep their threads in one and the same place."""
+        return self
+
     def schemas(self) -> tuple[Schema, ...]:
         """Return what there is to know of the tables in which the plugin keeps its threads; none without tables."""
         return ()

@@ -158,6 +158,9 @@ class EncryptedPlugin(Wrapping):
     def examine_store(self) -> StoreReport | None:
         return self._wrapped.examine_store()
 
+    def store_identity(self) -> object:
+        return self._wrapped.store_identity()
+
     def schemas(self) -> tuple[Schema, ...]:
         return self._wrapped.schemas()
 

@@ -125,6 +125,9 @@ class FilePlugin(FileMessages, FileTurns, FileRestoring, ChatMemoryPlugin, Moves
         with self._writing(source, target) as writer:
             return move(writer, source, target, reseal)
 
+    def store_identity(self) -> object:
+        return self.id, os.path.realpath(t.cast(str, self.options.folder))
+
     def examine_store(self) -> StoreReport:
         return report_of_folder(t.cast(str, self.options.folder))
 

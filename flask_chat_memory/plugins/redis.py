@@ -133,6 +133,9 @@ class RedisPlugin(RedisLines, RedisTurns, RedisMarks, RedisRestoring, MovesThrea
         given = {**self._times(), **self._rules}
         return Move(self._server, self._prefix, source, target, given, reseal).run()
 
+    def store_identity(self) -> object:
+        return self.id, self.options.client or self.options.url, self._prefix
+
     def examine_store(self) -> StoreReport:
         return self._server.examine()
 

@@ -197,6 +197,9 @@ class SQLAlchemyPlugin(
     def examine_store(self) -> StoreReport:
         return self._database.examine()
 
+    def store_identity(self) -> object:
+        return self._database.schema.identity
+
     def schemas(self) -> tuple[Schema, ...]:
         return (self._database.schema,)
 
