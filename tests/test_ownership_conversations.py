@@ -178,6 +178,7 @@ OF_AN_OWNER: dict[str, cabc.Callable[[ChatMemory, str, str], object]] = {
     "start_conversation": lambda memory, owner, thread: memory.start_conversation(owner).history(),
     "open_conversation": lambda memory, owner, thread: memory.open_conversation(owner, thread).history(),
     "forget": lambda memory, owner, thread: memory.forget(owner),
+    "forget_in_steps": lambda memory, owner, thread: list(memory.forget_in_steps(owner))[-1:],
     # But for the header, which tells the owner and the time.
     "export": lambda memory, owner, thread: list(memory.export(owner))[1:],
     "usage": lambda memory, owner, thread: memory.usage(owner),
