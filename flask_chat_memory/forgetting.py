@@ -13,13 +13,13 @@ from .plugins.abilities import RestoresUsage
 from .plugins.base import ChatMemoryPlugin
 from .plugins.records import FORGOTTEN
 from .plugins.records import Scope
+from .retention import purger
+from .retention import THREADS
 from .settings import Settings
 from .signals import Announce
 from .signals import thread_deleted
 from .storage.domains import DomainStorage
-from .summaries import Summaries
 
-THREADS = "conversation"
 USAGE = "usage"
 
 
@@ -97,16 +97,7 @@ class Forgetting(abc.ABC):
                 # Documents in folders are threads, which were counted.
                 yield {domain: max(0, storage.count("*/*") - threads)}
             else:
-                yield {domain: storage.count("*")}
-
-    def purge_summaries(self) -> int:
-        """Delete the summaries of all threads that are gone, by expiry, a purge or their number; return how many.
-
-        All threads are gone through: do it in the background, after a purge of the threads. It can be repeated.
-        """
-        if self.settings.storages["summaries"] is None:
-            return 0
-        return Summaries(self.storage("summaries")).purge(dict(self._server_plugins()))
+                yield {domain: storage.count()}
 
     def _scopes(self, plugin: object, owner: str, known: set[Scope]) -> list[Scope]:
         """Return the scopes of an owner of which something may be counted, those of former chatbots included."""
@@ -121,13 +112,5 @@ class Forgetting(abc.ABC):
 
     def _purging(self) -> list[tuple[ChatMemoryPlugin, PurgesThreads]]:
         """Return each plugin once, twice told: as what deletes, and as what goes through all threads."""
-        plugins: list[tuple[ChatMemoryPlugin, PurgesThreads]] = []
-        for name, plugin in self._server_plugins():
-            if not isinstance(plugin, PurgesThreads):
-                raise ConfigurationError(
-                    f"plugin {plugin.id!r} of chatbot {name!r} cannot go through its threads; "
-                    f"it must inherit {PurgesThreads.__name__}, too"
-                )
-            if (plugin, plugin) not in plugins:
-                plugins.append((plugin, plugin))
-        return plugins
+        purging = ((plugin, purger(name, plugin)) for name, plugin in self._server_plugins())
+        return list({id(plugin): (plugin, purges) for plugin, purges in purging}.values())

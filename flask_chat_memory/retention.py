@@ -14,6 +14,7 @@ from .settings import Settings
 from .signals import Announce
 from .signals import thread_deleted
 from .storage.domains import DomainStorage
+from .summaries import Summaries
 
 THREADS = "conversation"
 MESSAGES = "messages"
@@ -45,10 +46,6 @@ class Retaining(abc.ABC):
     @abc.abstractmethod
     def storage(self, domain: str) -> DomainStorage:
         """Return where the documents of a domain are."""
-
-    @abc.abstractmethod
-    def purge_summaries(self) -> int:
-        """Remove the summaries of threads that are gone; return how many."""
 
     @abc.abstractmethod
     def _counted(self, chatbot: str | None) -> cabc.Iterator[tuple[str, ChatMemoryPlugin]]:
@@ -85,6 +82,15 @@ class Retaining(abc.ABC):
         """
         jobs = self._jobs(before, chatbot)
         return self._counts_of_batches(jobs, dry_run, with_documents=chatbot is None)
+
+    def purge_summaries(self) -> int:
+        """Delete the summaries of all threads that are gone, by expiry, a purge or their number; return how many.
+
+        All threads are gone through: do it in the background, after a purge of the threads. It can be repeated.
+        """
+        if self.settings.storages["summaries"] is None:
+            return 0
+        return Summaries(self.storage("summaries")).purge(dict(self._counted(None)))
 
     def _counts_of_batches(self, jobs: list[Job], dry_run: bool, with_documents: bool) -> cabc.Iterator[Counts]:
         for job in jobs:

@@ -164,8 +164,6 @@ def test_each_thread_is_told_of(tmp_path: pathlib.Path) -> None:
 
 
 def test_what_answers_have_cost_is_kept_in_nobodys_name(tmp_path: pathlib.Path, settings: dict[str, t.Any]) -> None:
-    if settings["PLUGIN"] == "documents":
-        pytest.skip("the plugin counts no usage")
     app, memory = make_site(tmp_path, **settings)
     with app.app_context():
         for owner in (A, B):

@@ -11,7 +11,6 @@ import typing as t
 
 import msgspec
 import pytest
-import redis
 
 from flask_chat_memory import Scope
 from flask_chat_memory.plugins.in_memory import InMemoryPlugin
@@ -40,8 +39,8 @@ from flask_chat_memory.testing.contracts.turns import start
 
 from .apps import ManualClock
 from .encryption import NEW
-from .redis_clients import cleaning
-from .sql_servers import PLACES
+from .server_options import options_on
+from .server_options import SERVERS
 
 Call = cabc.Callable[[AblePlugin, Scope, str], object]
 
@@ -102,18 +101,11 @@ IN_A_FOLDER: dict[str, cabc.Callable[[pathlib.Path], tuple[str, dict[str, t.Any]
 }
 
 
-@pytest.fixture(params=[*IN_A_FOLDER, "redis", *PLACES])
+@pytest.fixture(params=[*IN_A_FOLDER, *SERVERS])
 def plugin(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> cabc.Iterator[AblePlugin]:
     kind = request.param
     with contextlib.ExitStack() as stack:
-        if kind in PLACES:
-            name, options = "sqlalchemy", {"url": stack.enter_context(PLACES[kind]()).url}
-        elif kind == "redis":
-            url, prefix = request.getfixturevalue("redis_url"), request.getfixturevalue("key_prefix")
-            stack.enter_context(cleaning(redis.Redis.from_url(url), prefix))
-            name, options = "redis", {"url": url, "key_prefix": prefix}
-        else:
-            name, options = IN_A_FOLDER[kind](tmp_path)
+        name, options = options_on(kind, request, stack) if kind in SERVERS else IN_A_FOLDER[kind](tmp_path)
         plugin = PluginRegistry().create(name, {"threads": "many", "expiry": EXPIRY, **options})
         stack.callback(plugin.close)
         plugin.clock = ManualClock()

@@ -13,7 +13,6 @@ import typing as t
 
 import msgspec
 import pytest
-import redis
 
 from flask_chat_memory import ChatMessage
 from flask_chat_memory import Conversation
@@ -27,8 +26,8 @@ from .conversations import ask
 from .conversations import OWNER
 from .conversations import Site
 from .encryption import NEW
-from .redis_servers import remove_keys
-from .sql_servers import PLACES
+from .server_options import options_on
+from .server_options import SERVERS
 
 PLUGINS: dict[str, dict[str, t.Any]] = {
     "in_memory": {},
@@ -38,19 +37,11 @@ PLUGINS: dict[str, dict[str, t.Any]] = {
 }
 
 
-@pytest.fixture(params=[*PLUGINS, "redis", *PLACES])
+@pytest.fixture(params=[*PLUGINS, *SERVERS])
 def site(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> cabc.Iterator[Site]:
     kind = request.param
     with contextlib.ExitStack() as stack:
-        if kind in PLACES:
-            plugin, options = "sqlalchemy", {"url": stack.enter_context(PLACES[kind]()).url}
-        elif kind == "redis":
-            url, prefix = request.getfixturevalue("redis_url"), request.getfixturevalue("key_prefix")
-            client = stack.enter_context(redis.Redis.from_url(url))
-            stack.callback(remove_keys, client, prefix)
-            plugin, options = "redis", {"url": url, "key_prefix": prefix}
-        else:
-            plugin, options = kind, PLUGINS[kind]
+        plugin, options = options_on(kind, request, stack) if kind in SERVERS else (kind, PLUGINS[kind])
         site = Site(tmp_path, plugin, OPTIONS={"threads": "many", **options})
         yield site
         site.plugin.close()

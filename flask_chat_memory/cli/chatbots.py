@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-import typing as t
-
 import click
-import flask
 
 from ..plugins.base import ChatMemoryPlugin
-
-if t.TYPE_CHECKING:
-    from ..extension import ChatMemory
+from ..web.current import chat_memory
 
 chatbot_option = click.option("--chatbot", metavar="NAME", help="Only this chatbot; else all of the site.")
-
-
-def current_memory() -> ChatMemory:
-    """Return the extension of the current app."""
-    return t.cast("ChatMemory", flask.current_app.extensions["chat_memory"])
 
 
 def server_plugins(chatbot: str | None) -> list[tuple[str, ChatMemoryPlugin]]:
@@ -27,7 +17,7 @@ def server_plugins(chatbot: str | None) -> list[tuple[str, ChatMemoryPlugin]]:
     :raises click.UsageError: if there is no such chatbot.
     :raises click.ClickException: if the one that was chosen has no plugin.
     """
-    memory = current_memory()
+    memory = chat_memory()
     names = list(memory.settings.chatbots)
     if chatbot is not None and chatbot not in names:
         raise click.UsageError(f"There is no chatbot {chatbot!r}; the chatbots are: {', '.join(names)}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ..transfer.copying import Copy
-from .chatbots import current_memory
+from ..web.current import chat_memory
 from .command import operator_command
 from .deleting import confirm
 from .deleting import deletion_options
@@ -48,7 +48,7 @@ def command(
     (new_plugin,) = new.plugins.values()
     if old_plugin.store_identity() == new_plugin.store_identity():
         raise click.UsageError("That is one and the same store.")
-    if only_chatbot is not None and only_chatbot not in current_memory().settings.chatbots:
+    if only_chatbot is not None and only_chatbot not in chat_memory().settings.chatbots:
         click.echo(f"Note: the site has no chatbot {only_chatbot!r} (any more).", err=True)
     if delete and not dry_run:
         confirm(f"Remove from {target} what {source} does not have?", yes)

@@ -6,7 +6,7 @@ import click
 import flask
 import msgspec
 
-from .chatbots import current_memory
+from ..web.current import chat_memory
 from .checks.settings import check_chatbots
 from .checks.settings import check_secret_key
 from .checks.settings import check_versions
@@ -27,7 +27,7 @@ def command(as_json: bool) -> None:
     \b
     flask chat-memory doctor
     """
-    memory = current_memory()
+    memory = chat_memory()
     findings = [
         *check_versions(),
         *check_secret_key(flask.current_app),

@@ -14,8 +14,8 @@ from ..transfer.entries import line_of
 from ..transfer.entries import ThreadEnd
 from ..transfer.exporting import Export
 from ..transfer.private_file import private_file
+from ..web.current import chat_memory
 from .chatbots import chatbot_option
-from .chatbots import current_memory
 from .chatbots import server_plugins
 from .command import operator_command
 from .moving import report
@@ -38,7 +38,7 @@ def command(file: str, owner: str | None, chatbot: str | None, as_json: bool) ->
     if file == "-" and sys.stdout.isatty():
         raise click.UsageError("What visitors wrote may steer a terminal; give a file, or lead it to another program.")
     server_plugins(chatbot)
-    export = Export(current_memory().stores(), time.time(), owner=owner, chatbot=chatbot)
+    export = Export(chat_memory().stores(), time.time(), owner=owner, chatbot=chatbot)
     if file == "-":
         _write(export, sys.stdout.buffer)
         sys.stdout.buffer.flush()

@@ -7,7 +7,7 @@ import collections
 import click
 
 from ..plugins.records import FORGOTTEN
-from .chatbots import current_memory
+from ..web.current import chat_memory
 from .command import operator_command
 from .deleting import confirm
 from .deleting import deletion_options
@@ -32,7 +32,7 @@ def command(owner: str, dry_run: bool, yes: bool, as_json: bool) -> None:
     """
     if owner == FORGOTTEN:
         raise click.UsageError(f"{owner!r} is no owner; a user of Flask-Login is user:<id>.")
-    memory = current_memory()
+    memory = chat_memory()
     if not dry_run:
         confirm(f"Delete all that is stored of {owner}, for good?", yes)
     counts: collections.Counter[str] = collections.Counter()

@@ -18,8 +18,8 @@ from ..transfer.foreign.neuron import NeuronMessages
 from ..transfer.foreign.neuron import NeuronThreads
 from ..transfer.foreign.openai_agents import OpenAIAgents
 from ..transfer.importing import Import
+from ..web.current import chat_memory
 from .chatbots import chatbot_option
-from .chatbots import current_memory
 from .chatbots import server_plugins
 from .command import operator_command
 from .moving import plain_value
@@ -66,7 +66,7 @@ def command(format: str, file: str, owner: str | None, table: str | None, chatbo
         raise click.UsageError(f"This source knows no owners; say --owner OWNER, as 'user:{SESSION}'.")
     if table is not None and format == "neuron-file":
         raise click.UsageError("Files have no table.")
-    name = chatbot or next(iter(current_memory().settings.chatbots), DEFAULT_CHATBOT)
+    name = chatbot or next(iter(chat_memory().settings.chatbots), DEFAULT_CHATBOT)
     ((_, plugin),) = server_plugins(name)
     source = SOURCES[format](where, **({} if table is None else {"table": table}))
     done = ForeignImport(plugin, name, owner, title_of=shortened)
@@ -77,7 +77,7 @@ def command(format: str, file: str, owner: str | None, table: str | None, chatbo
 
 
 def _import_export(path: str, owner: str | None, as_json: bool) -> None:
-    done = Import(current_memory().stores(), owner=owner)
+    done = Import(chat_memory().stores(), owner=owner)
     try:
         with click.open_file(path, "rb") as file, progress("Pieces") as step:
             for _ in done.run(file):

@@ -19,7 +19,7 @@ from ..storage.choice import beside
 from ..transfer.copying import Counts
 from ..transfer.stores import DOMAINS
 from ..transfer.stores import Stores
-from .chatbots import current_memory
+from ..web.current import chat_memory
 from .output import print_json
 from .output import print_table
 
@@ -48,7 +48,7 @@ def chosen_stores(choice: str, options: cabc.Iterable[str], like: ChatMemoryPlug
     :param like: has the values of the options that all plugins have, unless they are given.
     :raises click.UsageError: for options of a chatbot, and for what is no option.
     """
-    memory = current_memory()
+    memory = chat_memory()
     given = dict(map(_option, options))
     if choice in memory.settings.chatbots:
         plugin = memory.plugin_for(choice)

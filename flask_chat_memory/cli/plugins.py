@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ..plugins.options import OptionDefinition
-from .chatbots import current_memory
+from ..web.current import chat_memory
 from .command import operator_command
 from .output import print_json
 from .output import print_table
@@ -18,7 +18,7 @@ def command(as_json: bool) -> None:
     \b
     flask chat-memory plugins
     """
-    definitions = current_memory().plugins.definitions()
+    definitions = chat_memory().plugins.definitions()
     if as_json:
         print_json(
             [

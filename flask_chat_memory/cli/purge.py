@@ -8,18 +8,17 @@ import time
 
 import click
 
+from ..plugins.options import DAY
 from ..retention import MESSAGES
 from ..retention import THREADS
+from ..web.current import chat_memory
 from .chatbots import chatbot_option
-from .chatbots import current_memory
 from .chatbots import server_plugins
 from .command import operator_command
 from .deleting import confirm
 from .deleting import deletion_options
 from .output import print_json
 from .progress import progress
-
-DAY = 86_400
 
 
 def _time(value: str) -> dt.datetime:
@@ -54,7 +53,7 @@ def command(
     if not dry_run:
         confirm(f"Delete {_what(days, before)} of {chatbot or 'all chatbots'} for ever?", yes)
     try:
-        batches = current_memory().purge_in_batches(before=cutoff, chatbot=chatbot, dry_run=dry_run)
+        batches = chat_memory().purge_in_batches(before=cutoff, chatbot=chatbot, dry_run=dry_run)
     except ValueError as error:
         raise click.UsageError("The time is in the future; nothing was deleted.") from error
     counts: collections.Counter[str] = collections.Counter({THREADS: 0, MESSAGES: 0})

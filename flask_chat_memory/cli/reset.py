@@ -6,8 +6,8 @@ import click
 
 from ..plugins.records import Scope
 from ..threads import lister
+from ..web.current import chat_memory
 from .chatbots import chatbot_option
-from .chatbots import current_memory
 from .chatbots import server_plugins
 from .command import operator_command
 from .deleting import confirm
@@ -32,7 +32,7 @@ def command(as_json: bool, owner: str, chatbot: str | None, dry_run: bool, yes: 
     counts = {scope.chatbot: sum(of == scope for of, _ in found) for scope, _ in lists}
     if found and not dry_run:
         confirm(f"Delete {len(found):,} conversations of {owner} for ever?", yes)
-        conversations = {scope: current_memory().start_conversation(owner, scope.chatbot) for scope, _ in lists}
+        conversations = {scope: chat_memory().start_conversation(owner, scope.chatbot) for scope, _ in lists}
         with progress("Deleting", len(found)) as done:
             for scope, thread_id in found:
                 counts[scope.chatbot] -= not conversations[scope].delete_thread(thread_id)

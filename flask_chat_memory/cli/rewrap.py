@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ..transfer.exporting import distinct
-from .chatbots import current_memory
+from ..web.current import chat_memory
 from .command import operator_command
 from .moving import report
 from .progress import progress
@@ -24,9 +24,9 @@ def command(dry_run: bool, as_json: bool) -> None:
     from ..storage.encrypted import EncryptedStorage
     from ..transfer.rewrapping import Rewrap
 
-    stores = current_memory().stores()
+    stores = chat_memory().stores()
     plugins = [plugin for plugin in distinct(stores.plugins.values()) if isinstance(plugin, EncryptedPlugin)]
-    storages = {id(storage): storage for storage in stores.storages.values() if isinstance(storage, EncryptedStorage)}
+    storages = [storage for storage in distinct(stores.storages.values()) if isinstance(storage, EncryptedStorage)]
     if not (plugins or storages):
         raise click.ClickException("Nothing of this site is encrypted.")
     rewrap = Rewrap(write=not dry_run)
@@ -35,7 +35,7 @@ def command(dry_run: bool, as_json: bool) -> None:
             for _ in rewrap.plugin(plugin):
                 done(1)
     with progress("Documents") as done:
-        for storage in storages.values():
+        for storage in storages:
             for _ in rewrap.storage(storage):
                 done(1)
     report(rewrap.counts, as_json, {"left": rewrap.left})

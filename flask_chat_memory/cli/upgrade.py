@@ -7,7 +7,7 @@ import msgspec
 
 from ..errors import ConfigurationError
 from ..plugins.importing import import_named
-from .chatbots import current_memory
+from ..web.current import chat_memory
 from .command import operator_command
 from .output import print_json
 from .output import print_table
@@ -26,7 +26,7 @@ def command(dry_run: bool, as_json: bool) -> None:
     flask chat-memory upgrade --dry-run
     """
     upgrade = import_named(_UPGRADE, "flask chat-memory upgrade", "migrations", ConfigurationError)
-    done = [upgrade(schema, dry_run=dry_run) for schema in current_memory().schemas()]
+    done = [upgrade(schema, dry_run=dry_run) for schema in chat_memory().schemas()]
     if as_json:
         print_json(msgspec.to_builtins(done))
     elif not done:

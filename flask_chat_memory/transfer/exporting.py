@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections.abc as cabc
 import logging
+import typing as t
 
 from ..errors import CorruptRecord
 from ..events import log_event
@@ -36,6 +37,7 @@ from .stores import Stores
 logger = logging.getLogger(__name__)
 
 ATTEMPTS = 10
+S = t.TypeVar("S")
 PAGE = 200
 """Threads of an owner that are listed at once."""
 
@@ -169,6 +171,6 @@ def ids_of(plugin: ChatMemoryPlugin, scope: Scope) -> cabc.Iterator[str]:
         before = threads[-1].position
 
 
-def distinct(plugins: cabc.Iterable[ChatMemoryPlugin]) -> list[ChatMemoryPlugin]:
-    """Return each plugin once."""
-    return list({id(plugin): plugin for plugin in plugins}.values())
+def distinct(stores: cabc.Iterable[S]) -> list[S]:
+    """Return each plugin or storage once."""
+    return list({id(store): store for store in stores}.values())

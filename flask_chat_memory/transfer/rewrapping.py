@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import collections
 import collections.abc as cabc
+import functools
 import logging
 
 from ..errors import CorruptRecord
 from ..events import log_event
 from ..plugins.encrypted import EncryptedPlugin
-from ..plugins.encrypted_.restoring import OpenedMessages
-from ..plugins.encrypted_.restoring import SealedMessages
+from ..plugins.encrypted_.restoring import ByChunks
 from ..plugins.records import Scope
 from ..storage.base import Storage
 from ..storage.encrypted import EncryptedStorage
@@ -74,7 +74,8 @@ class Rewrap:
         if all(map(sealing.is_current, (*texts, *(message.content for message in stored)))):
             return "same"
         whole = sealing.seal_whole(scope, sealing.open_whole(scope, stored.whole))
-        messages = SealedMessages(sealing, scope, thread_id, OpenedMessages(sealing, scope, thread_id, stored))
+        opened = ByChunks(functools.partial(sealing.open, scope, thread_id), stored)
+        messages = ByChunks(functools.partial(sealing.seal, scope, thread_id), opened)
         if not self._write:
             return "written"
         return "written" if wrapped.restore_thread(scope, whole, messages, instead_of=stored.whole) else "changed"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import functools
 import itertools
 import typing as t
 
@@ -13,11 +14,10 @@ from ..records import Scope
 from ..records import UsageDay
 from ..records import WholeThread
 from ..rules import check_append
-from .sealing import Sealing
 from .wrapping import Wrapping
 
 CHUNK = 50
-"""Messages that are sealed at once."""
+"""Messages that are sealed, or opened, at once."""
 
 
 class WithRestoring(Wrapping, RestoresThreads):
@@ -34,7 +34,7 @@ class WithRestoring(Wrapping, RestoresThreads):
         instead_of: WholeThread | None = None,
     ) -> bool:
         check_append(whole.thread.id, None)
-        sealed = SealedMessages(self._sealing, scope, whole.thread.id, messages)
+        sealed = ByChunks(functools.partial(self._sealing.seal, scope, whole.thread.id), messages)
         there: WholeThread | None = None
         if instead_of is not None:
             there = self._wrapped.find_whole(scope, whole.thread.id)
@@ -52,31 +52,21 @@ class WithUsageRestoring(Wrapping, RestoresUsage):
         self._wrapped.restore_usage(scope, days)
 
 
-class SealedMessages:
-    """Messages that are sealed when they are asked for."""
+class ByChunks:
+    """Messages that are made into others, so many at once, when they are asked for; they may be gone through again.
 
-    def __init__(self, sealing: Sealing, scope: Scope, thread_id: str, messages: cabc.Iterable[ChatMessage]) -> None:
-        self._sealing = sealing
-        self._scope = scope
-        self._thread_id = thread_id
+    :param convert: takes messages and returns as many.
+    """
+
+    def __init__(
+        self,
+        convert: cabc.Callable[[cabc.Sequence[ChatMessage]], cabc.Iterable[ChatMessage]],
+        messages: cabc.Iterable[ChatMessage],
+    ) -> None:
+        self._convert = convert
         self._messages = messages
 
     def __iter__(self) -> cabc.Iterator[ChatMessage]:
         rest = iter(self._messages)
         while chunk := list(itertools.islice(rest, CHUNK)):
-            yield from self._sealing.seal(self._scope, self._thread_id, chunk)
-
-
-class OpenedMessages:
-    """Sealed messages that are opened when they are asked for."""
-
-    def __init__(self, sealing: Sealing, scope: Scope, thread_id: str, messages: cabc.Iterable[ChatMessage]) -> None:
-        self._sealing = sealing
-        self._scope = scope
-        self._thread_id = thread_id
-        self._messages = messages
-
-    def __iter__(self) -> cabc.Iterator[ChatMessage]:
-        rest = iter(self._messages)
-        while chunk := list(itertools.islice(rest, CHUNK)):
-            yield from self._sealing.open(self._scope, self._thread_id, chunk)
+            yield from self._convert(chunk)

@@ -137,11 +137,9 @@ class Threads(abc.ABC):
         if named is None or (named != thread_id and not self.stays_ongoing(scope, named)):
             self.keep_named(scope, thread_id)
         self.keep(scope, thread_id, thread)
-        if is_new:
-            self._limit(scope, thread_id)
-            if self.load_named(scope) is None:
-                # It was the ongoing thread that had to go.
-                self.keep_named(scope, thread_id)
+        if is_new and self._limit(scope, thread_id) and self.load_named(scope) is None:
+            # It was the ongoing thread that had to go.
+            self.keep_named(scope, thread_id)
 
     def restore(self, scope: Scope, thread_id: str, thread: StoredThread, is_current: bool) -> None:
         """Put a thread in the place of what is there; no other makes room for it."""
@@ -166,14 +164,16 @@ class Threads(abc.ABC):
         if self.load_named(scope) == thread_id:
             self.keep_named(scope, None)
 
-    def _limit(self, scope: Scope, newest: str) -> None:
+    def _limit(self, scope: Scope, newest: str) -> bool:
+        """Remove the threads that are too many; tell whether there were such."""
         readers = self.readers(scope)
         surplus = len(readers) - self._options.max_threads
         if surplus <= 0:
-            return
+            return False
         now = self.clock()
         others = (found for found in self.readable(readers) if found.thread_id != newest)
         idle = [found for found in others if not found.thread.running(now)]
         idle.sort(key=lambda found: found.thread.last_activity)
         for found in idle[:surplus]:
             self.remove(scope, found.thread_id)
+        return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections.abc as cabc
+import functools
 import json
 import os
 import typing as t
@@ -26,6 +27,17 @@ _ROLES = ("user", "assistant")
 
 class NeuronSource(Source):
     """What the three have in common: the messages."""
+
+    def _messages_of(self, where: str, read: cabc.Callable[[], object]) -> list[object]:
+        """Return a list of messages that is kept as one text; one that cannot be read is counted and is empty."""
+        try:
+            messages = read()
+        except (OSError, ValueError, RecursionError):
+            messages = None
+        if not isinstance(messages, list):
+            self.left_out[f"{where} that cannot be read"] += 1
+            return []
+        return messages
 
     def _add(self, draft: Draft, stored: object, at: float | None = None) -> None:
         if not isinstance(stored, dict):
@@ -82,20 +94,9 @@ class NeuronFiles(NeuronSource):
             key = urllib.parse.unquote(name[len(self._prefix) : len(name) - len(self._suffix)])
             path = os.path.join(self._folder, name)
             draft = Draft(self, key)
-            for stored in self._messages_of(path):
+            for stored in self._messages_of("file", functools.partial(_of_file, path)):
                 self._add(draft, stored)
             yield draft.finished(last_activity=os.path.getmtime(path))
-
-    def _messages_of(self, path: str) -> list[object]:
-        try:
-            with open(path, encoding="utf-8") as file:
-                messages = json.load(file)
-        except (OSError, ValueError, RecursionError):
-            messages = None
-        if not isinstance(messages, list):
-            self.left_out["file that cannot be read"] += 1
-            return []
-        return messages
 
 
 class NeuronThreads(NeuronSource):
@@ -115,20 +116,10 @@ class NeuronThreads(NeuronSource):
         for thread_id, rows in self._database.groups(self._table, "thread_id", ["messages"]):
             draft = Draft(self, thread_id)
             for row in rows:
-                for stored in self._messages_of(row["messages"]):
+                for stored in self._messages_of("row", functools.partial(decoded, row["messages"])):
                     self._add(draft, stored)
             times = [time_of(row.get(name)) for row in rows for name in ("created_at", "updated_at")]
             yield draft.finished(times[0], times[-1])
-
-    def _messages_of(self, text: object) -> list[object]:
-        try:
-            messages = decoded(text)
-        except ValueError:
-            messages = None
-        if not isinstance(messages, list):
-            self.left_out["row that cannot be read"] += 1
-            return []
-        return messages
 
 
 class NeuronMessages(NeuronSource):
@@ -158,6 +149,11 @@ class NeuronMessages(NeuronSource):
                     stored["__id"] = row["message_id"]
                 self._add(draft, stored, time_of(row.get("created_at")))
             yield draft.finished()
+
+
+def _of_file(path: str) -> object:
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
 
 
 def _content(content: object) -> t.Any:
